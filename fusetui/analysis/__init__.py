@@ -1,0 +1,1 @@
+"""Events to measures: window, quantiles, queue, imbalance, fairness. Knows only the contract."""

@@ -1,0 +1,6 @@
+"""The command line."""
+
+
+def main() -> int:
+    """Run one command; returns its exit code."""
+    return 0

@@ -1,0 +1,1 @@
+"""Foreign captured traces to the contract, one file per format."""

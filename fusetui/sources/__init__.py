@@ -1,0 +1,1 @@
+"""Live telemetry to the contract, one file per source."""
