@@ -48,7 +48,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class TailSeries:
-    """Quantiles per time slot, ns. n [S] int64; p50_ns, p95_ns, p99_ns [S] float64, NaN in slots without enough samples."""
+    """Quantiles per time slot, ns. n [S] int64; p50_ns, p95_ns, p99_ns [S] float64, NaN without enough samples."""
 
     n: Ints
     p50_ns: Floats

@@ -10,7 +10,7 @@ Any Arrow tool reads it. Times are integer nanoseconds, since the Unix epoch or 
 | enqueue_ns | int64? | handed to the runtime queue; from profilers: the end of the launch call |
 | start_ns, end_ns | int64? | began and finished; equal for counters and marks; null only for open work (see below) |
 | launch_ns | int64? | host time spent in the launch call |
-| node | int32? | position inside a graph launch on its stream: 0 or null waited in the queue, k > 0 only followed node k-1 |
+| node | int32? | position in a graph launch on its stream: 0 or null waited in the queue, k > 0 followed node k-1 |
 | host | dictionary<int16, utf8>? | machine or rank, when a trace or a view holds several |
 | device, core | int32? | where it ran |
 | stream | dictionary<int32, utf8>? | the queue it was put in |
