@@ -1,6 +1,216 @@
-"""The command line."""
+"""The command line: parse, pick the command, turn bad input into one line and an exit code.
+
+Exit codes: 0 done, 1 breached, 2 usage, 3 unreadable input, 4 not enough data, 5 source lost.
+Nothing heavy is imported until a command runs: `--version` and `--help` stay quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from fusetui import __version__
+from fusetui.telemetry.times import parse_bytes, parse_duration_ns
+
+EXIT_USAGE = 2
+EXIT_UNREADABLE = 3
+
+_EPILOG = """\
+examples:
+  fusetui                                    watch the simulated accelerator
+  fusetui replay sample:torch-block          a capture that ships with fusetui
+  fusetui replay trace.json.gz --speed 0.5   a profiler trace, played at half speed
+  fusetui live host                          this machine: CPUs, run-queue waits, pressure
+  fusetui live unix:/tmp/fusetui.sock        any program that streams Arrow telemetry
+  fusetui snapshot trace.json.gz --json      every measure once, for scripts
+"""
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    return 0
+    args = build_parser().parse_args(argv)
+    module: str = args.module
+    run: Callable[[argparse.Namespace], int] = importlib.import_module(f"fusetui.commands.{module}").run
+    from fusetui.telemetry.errors import TelemetryError
+
+    try:
+        return run(args)
+    except TelemetryError as error:
+        print(f"fusetui: {error}", file=sys.stderr)
+        return EXIT_UNREADABLE
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): not an error, but Python would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="fusetui",
+        description="Accelerator telemetry in the terminal: queue waits, core imbalance, p95/p99.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"fusetui {__version__}")
+    _screen_options(parser)
+    _source_options(parser)
+    parser.set_defaults(module="live", source="sim")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _replay(commands)
+    _live(commands)
+    _snapshot(commands)
+    _record(commands)
+    _export(commands)
+    commands.add_parser("themes", help="list the themes and what is wrong with broken ones").set_defaults(
+        module="themes"
+    )
+    return parser
+
+
+Commands = argparse._SubParsersAction  # type: ignore[type-arg]
+
+
+def _replay(commands: Commands) -> None:
+    command = commands.add_parser("replay", help="open captures: the contract's own files, PyTorch profiler JSON(.gz)")
+    command.add_argument("trace", nargs="+", help="file, or sample:NAME; several files are ranks of one run")
+    command.add_argument("--speed", type=_speed, metavar="X", help="play from the start at this speed, 0.1 to 1000")
+    command.add_argument("--from", dest="from_", metavar="T", help="begin at 03:10:41.2, 37%% or 12.5s")
+    command.add_argument("--to", metavar="T", help="end there")
+    command.add_argument("--loop", action="store_true", help="begin again at the end")
+    command.add_argument("--follow", action="store_true", help="stay at the end of a capture that is still written")
+    _input_options(command)
+    _source_options(command)
+    _screen_options(command)
+    command.set_defaults(module="replay")
+
+
+def _live(commands: Commands) -> None:
+    command = commands.add_parser("live", help="watch telemetry as it comes")
+    command.add_argument(
+        "source",
+        nargs="?",
+        default="host",
+        help="host (default), sim, - (stdin), unix:PATH, tcp:HOST:PORT, or a pipe",
+    )
+    _socket_options(command)
+    _source_options(command)
+    _screen_options(command)
+    command.set_defaults(module="live")
+
+
+def _snapshot(commands: Commands) -> None:
+    command = commands.add_parser("snapshot", help="print every measure of a source or capture once")
+    command.add_argument("source", help="a live source, a capture, or sample:NAME")
+    command.add_argument("--json", action="store_true", help="JSON on stdout; absent values are null")
+    _input_options(command)
+    _socket_options(command)
+    _source_options(command)
+    command.set_defaults(module="snapshot")
+
+
+def _record(commands: Commands) -> None:
+    command = commands.add_parser("record", help="record a live source as Arrow stream segments")
+    command.add_argument("source", help="host, sim, -, unix:PATH, tcp:HOST:PORT, or a pipe")
+    command.add_argument("-o", "--output", required=True, metavar="FILE", help="first segment, e.g. night.arrows")
+    command.add_argument("--for", dest="for_ns", type=_duration, metavar="D", help="stop after this long")
+    command.add_argument(
+        "--segment-bytes", type=_bytes, default=256 << 20, metavar="SIZE", help="rotate after this much"
+    )
+    command.add_argument(
+        "--segment-time", type=_duration, default=3600 * 10**9, metavar="D", help="rotate after this long"
+    )
+    command.add_argument("--force", action="store_true", help="overwrite existing files")
+    _socket_options(command)
+    _source_options(command)
+    command.set_defaults(module="record")
+
+
+def _export(commands: Commands) -> None:
+    command = commands.add_parser("export", help="convert a capture to arrows, parquet, csv or json")
+    command.add_argument("trace", nargs="+", help="file, or sample:NAME")
+    command.add_argument("-o", "--output", metavar="FILE", help="default: standard output (csv and json)")
+    command.add_argument(
+        "--format", choices=("arrows", "parquet", "csv", "json"), help="default: by the ending of FILE"
+    )
+    command.add_argument("--force", action="store_true", help="overwrite FILE")
+    _input_options(command)
+    command.add_argument(
+        "--memory", type=_bytes, default=512 << 20, metavar="SIZE", help="memory limit (default 512MiB)"
+    )
+    command.set_defaults(module="export")
+
+
+def _input_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--isolate", action="store_true", help="parse in a child process, for files you do not trust")
+
+
+def _socket_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--token", help="what producers must send first (needed beyond loopback)")
+    command.add_argument("--allow-remote", action="store_true", help="listen beyond loopback; needs --token")
+    command.add_argument(
+        "--overflow",
+        choices=("block", "drop"),
+        default="block",
+        help="when behind: hold producers back, or drop and count",
+    )
+
+
+def _source_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--window", type=_duration, metavar="D", help="how much the measures look back, e.g. 10s")
+    command.add_argument("--filter", default="", metavar="EXPR", help="e.g. 'stream ~ \"prefill\" and wait > 5ms'")
+    command.add_argument(
+        "--memory", type=_bytes, default=512 << 20, metavar="SIZE", help="memory limit (default 512MiB)"
+    )
+
+
+def _screen_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--theme", help="dark, light, high-contrast, colour-blind, ansi16, or one of yours")
+    command.add_argument("--glyphs", choices=("braille", "block", "ascii"), help="what charts are drawn with")
+    command.add_argument("--hz", type=_hertz, default=2.0, metavar="N", help="screen refreshes per second, 0.2 to 10")
+    command.add_argument("--slo", type=_duration, metavar="D", help="latency objective, e.g. 50ms")
+    command.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+
+
+def _argument(parse: Callable[[str], int]) -> Callable[[str], int]:
+    def checked(text: str) -> int:
+        try:
+            value = parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        if value <= 0:
+            raise argparse.ArgumentTypeError(f"{text!r} must be more than 0")
+        return value
+
+    return checked
+
+
+_duration = _argument(parse_duration_ns)
+_bytes = _argument(parse_bytes)
+
+
+def _within(text: str, low: float, high: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between {low:g} and {high:g}")
+    return value
+
+
+def _speed(text: str) -> float:
+    return _within(text, 0.1, 1000)
+
+
+def _hertz(text: str) -> float:
+    return _within(text, 0.2, 10)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -55,6 +55,7 @@ class Replay:
         self._steered = threading.Condition(self._lock)
         self._cursor = (0, 0)
         self._laps = 0
+        self._limit_ns: int | None = None
         self._unreadable: set[int] = set()
         self._last_error = ""
         self._rows_out = 0
@@ -184,6 +185,14 @@ class Replay:
             if longer:
                 self._rewind()
 
+    def limit(self, end_ns: int) -> None:
+        """Treat `end_ns` as the end of the trace from now on."""
+        with self._lock:
+            self._limit_ns = end_ns
+            self._clock = ReplayClock(self._clock.start_ns, min(self._clock.end_ns, end_ns), wall_ns=self._wall_ns)
+            self._clock.seek(self._clock.end_ns)
+            self._rewind()
+
     def density(self, bins: int) -> npt.NDArray[np.int64]:
         """Rows per equal time bin over the whole trace, shape (bins,)."""
         with self._lock:
@@ -204,9 +213,10 @@ class Replay:
             self._steered.notify_all()
 
     def _state(self) -> State:
-        if self._clock.at_end and not self._follow:
+        following = self._follow and not self._trace.complete
+        if self._clock.at_end and not following:
             return "ended"
-        return "playing" if self._clock.playing or self._follow else "paused"
+        return "playing" if self._clock.playing or following else "paused"
 
     def _jumped(self, before_ns: int) -> None:
         self._laps = 0
@@ -224,6 +234,8 @@ class Replay:
         if not len(self._index.rows):
             return
         start_ns, end_ns = int(self._index.first_ns.min()), int(self._run_last_ns[-1])
+        if self._limit_ns is not None:
+            end_ns = min(end_ns, self._limit_ns)
         if first or self._clock.end_ns == self._clock.start_ns == 0:
             self._clock = ReplayClock(start_ns, end_ns, wall_ns=self._wall_ns)
         self._clock.start_ns = min(self._clock.start_ns, start_ns)

@@ -1,0 +1,65 @@
+"""What the commands name: samples, captures and live sources."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from stat import S_ISFIFO, S_ISSOCK
+
+from fusetui.data import data_dir
+from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.source import Source, Trace
+
+_LIVE_WORDS = ("host", "sim", "-")
+_LIVE_PREFIXES = ("sim:", "unix:", "tcp:")
+
+
+def is_live(spec: str) -> bool:
+    """True when `spec` names a live source rather than a capture."""
+    if spec in _LIVE_WORDS or spec.startswith(_LIVE_PREFIXES):
+        return True
+    path = Path(spec)
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return S_ISFIFO(mode) or S_ISSOCK(mode)
+
+
+def capture_path(spec: str) -> Path:
+    """The file behind `spec`; `sample:NAME` is one that ships. Raises TelemetryError naming what there is."""
+    if not spec.startswith("sample:"):
+        return Path(spec)
+    folder = data_dir("sample_traces")
+    captures = [p for p in sorted(folder.iterdir()) if p.suffix in (".arrows", ".gz", ".json")]
+    names = {p.name.split(".")[0]: p for p in captures}
+    try:
+        return names[spec.removeprefix("sample:")]
+    except KeyError:
+        raise TelemetryError(spec, "no such sample", "there are: " + ", ".join(names)) from None
+
+
+def open_trace(specs: list[str], args: argparse.Namespace) -> Trace:
+    """The captures named on the command line, as one trace."""
+    from fusetui.importers.open import open_capture
+
+    return open_capture([capture_path(s) for s in specs], memory_bytes=args.memory, isolate=args.isolate)
+
+
+def open_live(spec: str, args: argparse.Namespace) -> Source:
+    """The live source named on the command line."""
+    from fusetui.sources.registry import open_source
+
+    return open_source(
+        spec,
+        memory_bytes=args.memory,
+        token=getattr(args, "token", None),
+        allow_remote=getattr(args, "allow_remote", False),
+        overflow=getattr(args, "overflow", "block"),
+    )
+
+
+def say(line: str) -> None:
+    """A diagnostic: standard error, never standard output."""
+    print(line, file=sys.stderr)

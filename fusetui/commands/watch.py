@@ -1,0 +1,38 @@
+"""One source, one ingest thread, one application: what every watching command does."""
+
+from __future__ import annotations
+
+import argparse
+
+from fusetui.commands.inputs import say
+from fusetui.telemetry.source import Source
+
+
+def watch(source: Source, args: argparse.Namespace, *, title: str, bookmarks_key: str) -> int:
+    """Run the application over `source` until it is left; returns the exit code."""
+    from fusetui.analysis.filter import FilterError
+    from fusetui.analysis.ingest import Ingest
+    from fusetui.app.run import run_app
+
+    ingest = Ingest(source, window_ns=args.window, memory_bytes=args.memory, tick_s=1 / args.hz)
+    try:
+        ingest.set_filter(args.filter)
+    except FilterError as error:
+        say(f"fusetui: --filter\n{error}")
+        source.close()
+        return 2
+    ingest.start()
+    try:
+        return run_app(
+            ingest,
+            title=title,
+            theme=args.theme,
+            glyphs=args.glyphs,
+            hz=args.hz,
+            mouse=not args.no_mouse,
+            slo_ns=args.slo,
+            bookmarks_key=bookmarks_key,
+        )
+    finally:
+        ingest.stop()
+        source.close()
