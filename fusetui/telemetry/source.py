@@ -137,8 +137,12 @@ class Trace(Protocol):
     """
 
     header: Header
-    notes: Sequence[str]
-    complete: bool
+
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+    @property
+    def complete(self) -> bool: ...
 
     def index(self) -> BatchIndex:
         """The batches known now; grows until `complete`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Final, Literal, Protocol, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +12,9 @@ from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import SCHEMA
 
 Compression = Literal["zstd", "lz4"] | None
+
+
+MAX_BATCH_ROWS: Final = 131_072
 
 
 class BinaryWriter(Protocol):
@@ -48,7 +51,7 @@ class _Sink:
 
 
 class Encoder:
-    """Batches to the bytes of one IPC stream, a message at a time: `start()`, `batch()`…, `end()`."""
+    """Batches to the bytes of one IPC stream, a message at a time: `start()`, `encode()`…, `end()`."""
 
     def __init__(
         self, header: Header, compression: Compression = None, extra_metadata: dict[bytes, bytes] | None = None
@@ -62,7 +65,11 @@ class Encoder:
         """The schema message."""
         return self._sink.take()
 
-    def batch(self, batch: pa.RecordBatch) -> bytes:
+    def parts(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+        """The batch in pieces that every reader's limits admit, at most MAX_BATCH_ROWS rows each."""
+        return [batch.slice(start, MAX_BATCH_ROWS) for start in range(0, batch.num_rows, MAX_BATCH_ROWS)]
+
+    def encode(self, batch: pa.RecordBatch) -> bytes:
         """The batch with the dictionaries that changed. Raises pyarrow.ArrowInvalid when it is not in SCHEMA."""
         self._writer.write_batch(compacted(batch))
         return self._sink.take()
@@ -74,7 +81,7 @@ class Encoder:
 
 
 class StreamWriter:
-    """Writes canonical batches to a binary sink, each in one `write`. Errors of the sink pass through.
+    """Writes canonical batches to a binary sink, a message in one `write`. Errors of the sink pass through.
 
     The schema goes out at once. A context manager; leaving it writes the end-of-stream marker.
     """
@@ -86,8 +93,9 @@ class StreamWriter:
         sink.write(self._encoder.start())
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write one batch. Raises pyarrow.ArrowInvalid when it is not in SCHEMA."""
-        self._sink.write(self._encoder.batch(batch))
+        """Write one batch, a large one in parts. Raises pyarrow.ArrowInvalid when it is not in SCHEMA."""
+        for part in self._encoder.parts(batch):
+            self._sink.write(self._encoder.encode(part))
 
     def close(self) -> None:
         """Write the end-of-stream marker, once; the sink stays open."""
