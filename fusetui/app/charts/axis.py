@@ -1,0 +1,132 @@
+"""Axes: the value scale (linear or log, three ticks) and the time ticks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fusetui.app import fmt
+from fusetui.app.canvas import Canvas
+from fusetui.app.palette import Ink
+
+Floats = npt.NDArray[np.float64]
+
+_NICE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+_LOG_ABOVE = 100.0
+_TIME_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Maps values to 0 (bottom) … 1 (top). On a log scale `low` > 0; values at or below it sit on the bottom."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def share(self, values: npt.ArrayLike) -> Floats:
+        """Where values lie, clipped to 0..1; NaN stays NaN."""
+        data = np.asarray(values, np.float64)
+        if self.log:
+            low, high = math.log(self.low), math.log(self.high)
+            data = np.log(np.maximum(data, self.low))
+        else:
+            low, high = self.low, self.high
+        return np.clip((data - low) / (high - low), 0.0, 1.0)
+
+    def middle(self) -> float:
+        """The value half-way up."""
+        return math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
+
+
+def nice_ceiling(value: float) -> float:
+    """The smallest of 1, 1.5, 2, 3, 4, 5, 6, 8 x 10^k that is ≥ value; 1 when there is none."""
+    if not math.isfinite(value) or value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    if power == 0.0 or not math.isfinite(power * 10):
+        return value
+    return next((step * power for step in _NICE if step * power >= value), 10 * power)
+
+
+def fit_scale(values: Floats, limit: float | None = None) -> Scale:
+    """A scale for some values: from 0 to a round number, or log when they span more than two decades.
+
+    limit  an objective to keep in sight when it is not far above the data
+    """
+    seen = values[np.isfinite(values)]
+    top = float(seen.max()) if len(seen) else 0.0
+    if limit is not None and limit > top and limit <= 4 * top:
+        top = limit
+    above = seen[seen > 0]
+    if len(above) and top / float(above.min()) > _LOG_ABOVE:
+        low = 10.0 ** math.floor(math.log10(float(above.min())))
+        high = 10.0 ** math.ceil(math.log10(top))
+        if low > 0 and math.isfinite(high):
+            return Scale(low, high, log=True)
+    return Scale(0.0, nice_ceiling(top))
+
+
+def draw_value_axis(canvas: Canvas, scale: Scale, unit: float, width: int) -> None:
+    """Three ticks in `width` cells at the left: labels in `unit`, right-aligned against the axis line."""
+    rows = canvas.height
+    for y in range(rows):
+        canvas.put(width - 1, y, canvas.glyphs.axis, Ink.GRID)
+    middle = (rows - 1) // 2
+    ticks = {0: scale.high, rows - 1: scale.low}
+    if rows >= 3:
+        at = 1 - middle / (rows - 1) if rows > 1 else 0.5
+        ticks[middle] = scale.middle() if abs(at - 0.5) < 0.5 / rows else _value_at(scale, at)
+    for y, value in ticks.items():
+        canvas.put_right(width - 1, y, fmt.short(value / unit), Ink.DIM)
+        canvas.put(width - 1, y, canvas.glyphs.tick, Ink.GRID)
+    if scale.log and rows >= 2:
+        canvas.put(width, 0, "log", Ink.DIM)
+
+
+def _value_at(scale: Scale, share: float) -> float:
+    if scale.log:
+        return math.exp(math.log(scale.low) + share * math.log(scale.high / scale.low))
+    return scale.low + share * (scale.high - scale.low)
+
+
+def draw_time_axis(canvas: Canvas, y: int, start_ns: int, end_ns: int, clock: str = "epoch") -> None:
+    """Time ticks on one line: the first in full, then as short as they stay clear; round times only."""
+    span = end_ns - start_ns
+    width = canvas.width
+    if span <= 0 or width < 10:
+        return
+    if clock == "trace" or span < 3_000_000_000:
+        _fine_ticks(canvas, y, start_ns, end_ns, clock)
+        return
+    wanted_s = span / 1e9 * 12 / width
+    step_s = next((s for s in _TIME_STEPS_S if s >= wanted_s), 86_400 * max(1, math.ceil(wanted_s / 86_400)))
+    tick = -(-start_ns // (step_s * 10**9)) * step_s * 10**9
+    taken = -1
+    while tick < end_ns:
+        x = int((tick - start_ns) * width // span)
+        label = _tick_label(tick, step_s, first=taken < 0)
+        if x > taken and x + len(label) <= width:
+            taken = canvas.put(x, y, label, Ink.DIM)
+        tick += step_s * 10**9
+
+
+def _tick_label(ns: int, step_s: int, first: bool) -> str:
+    if step_s >= 86_400:
+        return fmt.moment(ns, 3e14)[:5]
+    full = fmt.moment(ns, 1e11)[:8]
+    if step_s >= 60:
+        return full[:5]
+    return full if first or full.endswith(":00") else full[5:]
+
+
+def _fine_ticks(canvas: Canvas, y: int, start_ns: int, end_ns: int, clock: str) -> None:
+    """Both ends only, for spans too short (or clocks too bare) for round UTC times."""
+    span = end_ns - start_ns
+    canvas.put(0, y, fmt.moment(start_ns, span, clock), Ink.DIM)
+    label = fmt.moment(end_ns, span, clock)
+    if canvas.width >= 2 * len(label) + 4:
+        canvas.put_right(canvas.width, y, label, Ink.DIM)

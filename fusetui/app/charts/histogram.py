@@ -1,0 +1,111 @@
+"""Histogram on a log axis of durations, with marks where the quantiles and the objective lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fusetui.app import fmt
+from fusetui.app.canvas import Canvas
+from fusetui.app.palette import Ink
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileMark:
+    """A vertical mark: where and what it says."""
+
+    at_ns: float
+    label: str
+    ink: int = Ink.FG
+
+
+def regrid(edges_ns: Floats, counts: npt.NDArray[np.int64], width: int, low: float, high: float) -> Floats:
+    """Counts on a log grid as counts per column [width] between low and high; columns share the bin they lie in."""
+    if width <= 0 or len(counts) == 0 or not 0 < low < high:
+        return np.zeros(max(0, width))
+    floor = np.maximum(np.asarray(edges_ns, np.float64), low / 1e3)
+    at = np.log(floor / low) / math.log(high / low) * width
+    total = np.concatenate([[0.0], np.cumsum(counts.astype(np.float64))])
+    return np.diff(np.interp(np.arange(width + 1), at, total))
+
+
+def span_of(edges_ns: Floats, counts: npt.NDArray[np.int64], marks: Sequence[QuantileMark]) -> tuple[float, float]:
+    """(low, high) ns that hold all counts and marks; (0, 0) when there is nothing to show."""
+    filled = np.flatnonzero(counts)
+    if not len(filled):
+        return 0.0, 0.0
+    high = float(edges_ns[filled[-1] + 1])
+    low = max(float(edges_ns[filled[0]]), high / 1e7, 1.0)
+    for mark in marks:
+        if math.isfinite(mark.at_ns) and mark.at_ns > 0:
+            low, high = min(low, mark.at_ns), max(high, mark.at_ns)
+    return (low / 1.1, high * 1.1) if math.isfinite(high) else (0.0, 0.0)
+
+
+def draw_histogram(
+    canvas: Canvas, edges_ns: Floats, counts: npt.NDArray[np.int64], marks: Sequence[QuantileMark] = ()
+) -> None:
+    """Bars from the bottom, marks as vertical rules labelled on the top line, decades on the bottom line."""
+    width, height = canvas.width, canvas.height
+    low, high = span_of(edges_ns, counts, marks)
+    if width < 4 or height < 1 or not 0 < low < high:
+        return
+    top_rows = 1 if height >= 4 and marks else 0
+    axis_rows = 1 if height >= 3 else 0
+    plot = canvas.view(0, top_rows, width, height - top_rows - axis_rows)
+    _draw_marks(canvas, marks, low, high, height - axis_rows)
+    _draw_columns(plot, regrid(edges_ns, counts, width, low, high))
+    if axis_rows:
+        _draw_decades(canvas, height - 1, low, high)
+
+
+def _draw_columns(plot: Canvas, per_column: Floats) -> None:
+    top = float(per_column.max()) if len(per_column) else 0.0
+    if top <= 0 or plot.height == 0:
+        return
+    eighths = np.ceil(per_column / top * plot.height * 8).astype(np.int64)
+    from_bottom = np.arange(plot.height - 1, -1, -1)[:, None] * 8
+    step = np.clip(eighths - from_bottom, 0, 8)
+    chars = np.frombuffer(plot.glyphs.columns.encode("utf-32-le"), np.uint32)
+    seen = step > 0
+    plot.codes[seen] = chars[step[seen]]
+    plot.inks[seen] = Ink.ACCENT
+
+
+def _column_of(at_ns: float, low: float, high: float, width: int) -> int:
+    return min(width - 1, max(0, int(math.log(at_ns / low) / math.log(high / low) * width)))
+
+
+def _draw_marks(canvas: Canvas, marks: Sequence[QuantileMark], low: float, high: float, rows: int) -> None:
+    """Labels from the right, the most extreme first, so that the tail keeps its label when there is no room."""
+    free = canvas.width
+    for mark in sorted(marks, key=lambda mark: -mark.at_ns):
+        if not (math.isfinite(mark.at_ns) and mark.at_ns > 0):
+            continue
+        x = _column_of(mark.at_ns, low, high, canvas.width)
+        for y in range(1, rows):
+            canvas.put(x, y, canvas.glyphs.axis, mark.ink)
+        begin = min(x, free - len(mark.label))
+        if begin >= 0:
+            canvas.put(begin, 0, mark.label, mark.ink)
+            free = begin - 1
+
+
+def _draw_decades(canvas: Canvas, y: int, low: float, high: float) -> None:
+    canvas.put(0, y, canvas.glyphs.box[1] * canvas.width, Ink.GRID)
+    taken = -1
+    for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1):
+        value = 10.0**power
+        scale, unit = fmt.duration_unit(value)
+        label = f"{fmt.short(value / scale)}{unit}"
+        x = _column_of(value, low, high, canvas.width)
+        if x > taken and x + len(label) <= canvas.width:
+            taken = canvas.put(x, y, label, Ink.DIM)
+    if canvas.width - taken > 4:
+        canvas.put_right(canvas.width, y, " log", Ink.DIM)

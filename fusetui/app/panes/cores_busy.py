@@ -1,0 +1,156 @@
+"""How busy every core was over the window, one glyph per core, and how unequal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fusetui.analysis.rows import RowQuery
+from fusetui.analysis.snapshot import Cores, Snapshot
+from fusetui.app import fmt
+from fusetui.app.canvas import Canvas
+from fusetui.app.charts.heat import levels
+from fusetui.app.charts.resample import Floats
+from fusetui.app.palette import Ink
+from fusetui.app.pane import Pane
+from fusetui.app.panes.common import CORES_TEACH
+
+_STATS_CELLS = 17
+
+
+class CoresBusyPane(Pane):
+    TITLE = "Cores · busy"
+    HELP = """Busy share of every core over the window: a glyph per core, in core order, light to full from 0 to 1.
+
+Formula   busy = union of [start_ns, end_ns) of the executions on a core, over the window.
+λ         max/mean - 1 of busy time over cores: 0 is perfect balance, 1 means the busiest does twice the mean.
+J         Jain's index (Σb)² / (n Σb²): 1 is perfect balance; one straggler among many hardly moves it, λ does.
+#         the busiest and the idlest core.
+Columns   start_ns, end_ns, host, device, core (without core: per device, without device: per host)
+Blind to  what a busy core achieves: waiting on memory counts as busy."""
+
+    def title(self, snapshot: Snapshot | None) -> str:
+        if snapshot is None or snapshot.cores.level == "core":
+            return self.TITLE
+        return f"{'Devices' if snapshot.cores.level == 'device' else 'Hosts'} · busy"
+
+    def trust(self, snapshot: Snapshot) -> str:
+        number = len(snapshot.cores.labels)
+        level = snapshot.cores.level
+        return f"{number} {level if number == 1 else level + 's'}"
+
+    def empty(self, snapshot: Snapshot) -> str | None:
+        return None if snapshot.cores.labels else CORES_TEACH
+
+    def row_query(self, snapshot: Snapshot) -> RowQuery | None:
+        labels, share = snapshot.cores.labels, mean_share(snapshot.cores)
+        if not labels or np.isnan(share).all():
+            return None
+        return RowQuery(order="time", kind="execution", core_label=labels[int(np.nanargmax(share))])
+
+    def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
+        cores = snapshot.cores
+        share = mean_share(cores)
+        stats = canvas.width >= 40
+        room = canvas.width - (_STATS_CELLS + 2 if stats else 0)
+        if len(share) <= canvas.height:
+            _draw_bars(canvas.view(0, 0, room, canvas.height), cores.labels, share)
+        else:
+            _draw_map(canvas.view(0, 0, room, canvas.height), cores.labels, share)
+        if stats:
+            _draw_stats(canvas.view(room + 2, 0, _STATS_CELLS, canvas.height), cores, share)
+
+
+def mean_share(cores: Cores) -> Floats:
+    """[C] mean busy share of each core over the slots that have data; NaN where none has."""
+    known = np.isfinite(cores.busy_share)
+    number = known.sum(axis=1)
+    total = np.where(known, cores.busy_share, 0.0).sum(axis=1)
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
+def _draw_bars(canvas: Canvas, labels: tuple[str, ...], share: Floats) -> None:
+    cells = min(12, max(len(label) for label in labels))
+    length = canvas.width - cells - 6
+    for y, (label, value) in enumerate(zip(labels, share.tolist(), strict=True)):
+        canvas.put(0, y, fmt.fit(label, cells), Ink.DIM)
+        _draw_share(canvas, cells + 1, y, length, value)
+        canvas.put(canvas.width - 4, y, fmt.ratio(value))
+
+
+def _draw_share(canvas: Canvas, x: int, y: int, length: int, value: float) -> None:
+    if length <= 0 or not np.isfinite(value):
+        return
+    filled = round(min(1.0, max(0.0, value)) * length)
+    step = int(levels([value], 0.0, 1.0)[0])
+    canvas.put(x, y, canvas.glyphs.shades[7] * filled, Ink.HEAT_1 + step)
+    canvas.put(x + filled, y, canvas.glyphs.rule * (length - filled), Ink.GRID)
+
+
+def _draw_map(canvas: Canvas, labels: tuple[str, ...], share: Floats) -> None:
+    """As many lines of cores as there are; when even one cell per core is too much, the mean of neighbours."""
+    count, lines = len(share), canvas.height
+    label_cells = 10 if canvas.width >= 28 else 0
+    width = canvas.width - label_cells
+    if width <= 0 or lines <= 0:
+        return
+    per_cell = -(-count // (width * lines))
+    groups = _group_mean(share, per_cell)
+    per_line = _per_line(len(groups), width, lines)
+    wide = max(1, min(4, width // per_line))
+    step = levels(groups, 0.0, 1.0)
+    shades = " " + canvas.glyphs.shades
+    for y in range(min(lines, -(-len(groups) // per_line))):
+        part = step[y * per_line : (y + 1) * per_line]
+        chars = "".join(shades[s + 1] * wide for s in part.tolist())
+        canvas.paint(label_cells, y, chars, np.repeat(np.where(part < 0, int(Ink.FG), Ink.HEAT_1 + part), wide))
+        if label_cells:
+            first, last = y * per_line * per_cell, min(count, (y + 1) * per_line * per_cell) - 1
+            canvas.put(0, y, fmt.fit(range_label(labels, first, last), label_cells - 1), Ink.DIM)
+
+
+def _group_mean(share: Floats, per_cell: int) -> Floats:
+    if per_cell <= 1:
+        return share
+    starts = np.arange(0, len(share), per_cell)
+    known = np.isfinite(share)
+    number = np.add.reduceat(known, starts)
+    total = np.add.reduceat(np.where(known, share, 0.0), starts)
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
+def _per_line(count: int, width: int, lines: int) -> int:
+    """Cores on a line: a power of two when it fits, so that a line is a recognisable part of the device."""
+    need = -(-count // lines)
+    power = 1 << max(0, need - 1).bit_length()
+    return min(power, width) if power <= width else min(max(need, 1), width)
+
+
+def range_label(labels: tuple[str, ...], first: int, last: int) -> str:
+    """`0:16–31`: the first label and what differs in the last one."""
+    low, high = labels[first], labels[last]
+    if first == last:
+        return low
+    stem = low.rfind(":") + 1
+    return f"{low}–{high[stem:] if high[:stem] == low[:stem] else high}"
+
+
+def _draw_stats(canvas: Canvas, cores: Cores, share: Floats) -> None:
+    known = np.isfinite(share)
+    busiest = int(np.nanargmax(share)) if known.any() else -1
+    idlest = int(np.nanargmin(share)) if known.any() else -1
+    mean = float(share[known].mean()) if known.any() else None
+    rows = (
+        ("mean", fmt.ratio(mean), ""),
+        ("max", fmt.ratio(share[busiest] if busiest >= 0 else None), _at(cores, busiest)),
+        ("λ", fmt.ratio(cores.imbalance.lambda_), ""),
+        ("J", fmt.ratio(cores.imbalance.jain), ""),
+        ("min", fmt.ratio(share[idlest] if idlest >= 0 else None), _at(cores, idlest)),
+    )
+    for y, (label, value, note) in enumerate(rows):
+        canvas.put(0, y, label, Ink.DIM)
+        canvas.put(5, y, value, Ink.STRONG if label == "λ" else Ink.FG)
+        canvas.put(10, y, fmt.clip(note, max(0, canvas.width - 10)), Ink.DIM)
+
+
+def _at(cores: Cores, index: int) -> str:
+    return f"#{cores.labels[index]}" if index >= 0 else ""

@@ -1,0 +1,77 @@
+"""Counters: the latest value, the largest, and the shape over the window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusetui.analysis.snapshot import CounterRow, Snapshot
+from fusetui.app import fmt
+from fusetui.app.canvas import Canvas
+from fusetui.app.charts.spark import draw_spark
+from fusetui.app.charts.table import Column, draw_header, draw_row, layout
+from fusetui.app.list_pane import ListPane
+from fusetui.app.palette import Ink
+
+_SPARK = 2
+_SECONDS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_COLUMNS = (
+    Column("counter", 18),
+    Column("of", 6, priority=2),
+    Column("", 10, grow=True, priority=3),
+    Column("now    ", 9, right=True),
+    Column("max    ", 9, right=True, priority=1),
+)
+
+
+class CountersPane(ListPane):
+    TITLE = "Counters"
+    HELP = """Counters that the source sends: the latest value, the largest in the window, and the mean per slot.
+
+Columns   kind = counter, name, value, unit, device
+Shape     each counter on its own scale from 0 to its largest value; a blank is a slot without a value
+Blind to  what happened between two readings."""
+    head_lines = 1
+
+    def trust(self, snapshot: Snapshot) -> str:
+        return f"n {fmt.count(snapshot.counters).strip()}"
+
+    def empty(self, snapshot: Snapshot) -> str | None:
+        if snapshot.counter_rows:
+            return None
+        return "No counters in this window: this source sends no rows of kind counter (columns name, value, unit)."
+
+    def keys(self, snapshot: Snapshot) -> Sequence[str]:
+        return [f"{row.name} {row.device}" for row in snapshot.counter_rows]
+
+    def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
+        rows, keys = snapshot.counter_rows, self.keys(snapshot)
+        shown = self.in_view(keys, canvas.height - 1)
+        places = layout(_COLUMNS, canvas.width)
+        draw_header(canvas, 0, _COLUMNS, places)
+        spark = next(((x, cells) for i, x, cells in places if i == _SPARK), None)
+        for y, i in enumerate(shown, 1):
+            row = rows[i]
+            texts = (row.name, row.device, "", value_text(row.last, row.unit), value_text(row.max, row.unit))
+            draw_row(canvas, y, _COLUMNS, places, texts, (Ink.FG, Ink.DIM, Ink.FG, Ink.STRONG, Ink.DIM))
+            if spark is not None:
+                draw_spark(canvas, spark[0], y, spark[1], row.by_slot, Ink.ACCENT, how="mean", high=_top(row))
+        cursor = self.cursor(keys)
+        if cursor is not None and cursor in shown:
+            canvas.select(1 + cursor - shown.start)
+
+
+def _top(row: CounterRow) -> float | None:
+    return 100.0 if row.unit == "%" else None
+
+
+def value_text(value: float, unit: str) -> str:
+    """A counter value in 9 cells, in the form its unit is read in."""
+    if unit in ("B", "bytes"):
+        return f"{fmt.size(value)}  "
+    if unit in ("B/s", "bytes/s"):
+        return f"{fmt.size(value)}/s"
+    if unit in _SECONDS:
+        return f"{fmt.duration(value * _SECONDS[unit])}  "
+    if unit in ("%", "percent"):
+        return f"{fmt.number(value)} %   "
+    return f"{fmt.count(value)}{fmt.fit(unit, 4)}"

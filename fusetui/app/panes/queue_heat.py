@@ -1,0 +1,68 @@
+"""Queue wait, stream by time, as a full heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusetui.analysis.rows import RowQuery
+from fusetui.analysis.snapshot import Snapshot
+from fusetui.app import fmt
+from fusetui.app.canvas import Canvas
+from fusetui.app.charts.axis import draw_time_axis
+from fusetui.app.charts.heat import bounds, draw_heat, draw_legend
+from fusetui.app.list_pane import ListPane
+from fusetui.app.palette import Ink
+from fusetui.app.panes.common import QUEUE_TEACHES, quantile_text, samples, stream_inks, time_span
+from fusetui.app.panes.queue_streams import ordered
+
+
+class QueueHeatPane(ListPane):
+    TITLE = "Queue wait · stream × time"
+    HELP = """p99 of queue wait, streams down, time across; the maximum where a slot has fewer than 100 samples.
+
+Formula   queue wait = max(0, start_ns - enqueue_ns)
+Steps     eight, dark to light, from the least to the most shown; logarithmic over two decades (the legend says so)
+Blank     no data in that slot
+Columns   stream, enqueue_ns, start_ns, node
+Blind to  work still waiting in a slot: it shows once it starts."""
+
+    def trust(self, snapshot: Snapshot) -> str:
+        return samples(snapshot.queue_wait)
+
+    def empty(self, snapshot: Snapshot) -> str | None:
+        return None if snapshot.queue_wait.n and snapshot.streams else QUEUE_TEACHES
+
+    def keys(self, snapshot: Snapshot) -> Sequence[str]:
+        return [row.name for row in ordered(snapshot)]
+
+    def row_query(self, snapshot: Snapshot) -> RowQuery | None:
+        return RowQuery(order="wait", kind="execution", stream=self.selected)
+
+    def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
+        rows = ordered(snapshot)
+        names = [row.name for row in rows]
+        foot = 2 if canvas.height >= 5 else 0
+        shown = self.in_view(names, canvas.height - foot)
+        label_cells = min(12, max(len(name) for name in names)) if canvas.width >= 24 else 0
+        value_cells = 13 if canvas.width >= 50 else 0
+        left = label_cells + 1 if label_cells else 0
+        heat_cells = canvas.width - left - value_cells
+        data = np.stack([row.heat_ns for row in rows])
+        low, high, log = bounds(data)
+        part = data[shown.start : shown.stop]
+        draw_heat(canvas.view(left, 0, heat_cells, len(shown)), part, low, high, log=log)
+        inks = stream_inks(snapshot)
+        for y, i in enumerate(shown):
+            canvas.put(0, y, fmt.fit(names[i], label_cells), inks[names[i]])
+            if value_cells:
+                canvas.put(left + heat_cells + 1, y, f"p99 {quantile_text(rows[i].wait, 'p99')}")
+        cursor = self.cursor(names)
+        if cursor is not None and cursor in shown:
+            canvas.ink(0, cursor - shown.start, label_cells, inks[names[cursor]])
+            canvas.view(0, 0, max(1, label_cells), canvas.height).select(cursor - shown.start)
+        if foot:
+            draw_time_axis(canvas.view(left, len(shown), heat_cells, 1), 0, *time_span(snapshot))
+            x = draw_legend(canvas, left, len(shown) + 1, fmt.duration(low).strip(), fmt.duration(high).strip())
+            canvas.put(x + 1, len(shown) + 1, "log" if log else "", Ink.DIM)

@@ -1,0 +1,129 @@
+"""Queue wait by stream: when it was long, how long, and how much waits now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusetui.analysis.rows import RowQuery
+from fusetui.analysis.snapshot import Snapshot, StreamRow
+from fusetui.app import fmt
+from fusetui.app.canvas import Canvas
+from fusetui.app.charts.axis import draw_time_axis
+from fusetui.app.charts.heat import bounds, draw_heat
+from fusetui.app.charts.table import Column, draw_header, draw_row, layout
+from fusetui.app.list_pane import ListPane
+from fusetui.app.palette import Ink
+from fusetui.app.panes.common import QUEUE_TEACHES, over, quantile_text, samples, stream_inks, time_span
+
+_HEAT = 1
+_COLUMNS = (
+    Column("stream", 8),
+    Column("", 12, grow=True, priority=3),
+    Column("p99   ", 8, right=True),
+    Column("p95   ", 8, right=True, priority=2),
+    Column("depth", 5, right=True, priority=1),
+    Column("oldest ", 8, right=True, priority=4),
+)
+
+
+class QueueStreamsPane(ListPane):
+    TITLE = "Queue wait by stream"
+    HELP = """Queue wait of executions, a line per stream, the longest first (within a factor of two by name).
+
+Formula   queue wait = max(0, start_ns - enqueue_ns); of a graph launch only the first node waits (column node).
+Heat      p99 per time slot (the maximum where a slot has fewer than 100), dark to light from 0 to the largest seen
+          in any stream; over two decades the steps are logarithmic.
+depth     executions enqueued and not started, now
+oldest    age of the oldest one still waiting; in the warning colour, and ▲ below, when older than the objective
+Columns   stream, enqueue_ns, start_ns, node
+≥         a lower bound: work still waiting is older than that.
+Blind to  work that waits before it is handed to the runtime (batching, the host's own queues)."""
+    head_lines = 1
+
+    def trust(self, snapshot: Snapshot) -> str:
+        return samples(snapshot.queue_wait)
+
+    def empty(self, snapshot: Snapshot) -> str | None:
+        return None if snapshot.queue_wait.n or snapshot.open_waiting else QUEUE_TEACHES
+
+    def keys(self, snapshot: Snapshot) -> Sequence[str]:
+        return [row.name for row in ordered(snapshot)]
+
+    def row_query(self, snapshot: Snapshot) -> RowQuery | None:
+        return RowQuery(order="wait", kind="execution", stream=self.selected)
+
+    def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
+        rows = ordered(snapshot)
+        foot = 2 if canvas.height >= 6 else 1 if canvas.height >= 4 else 0
+        lines = canvas.height - 1 - foot
+        shown = self.in_view([row.name for row in rows], lines)
+        places = layout(_COLUMNS, canvas.width)
+        draw_header(canvas, 0, _COLUMNS, places)
+        inks = stream_inks(snapshot)
+        for y, i in enumerate(shown, 1):
+            draw_row(canvas, y, _COLUMNS, places, _texts(rows[i]), _row_inks(rows[i], snapshot, inks))
+        self._draw_heat(canvas, snapshot, rows, shown, places)
+        cursor = self.cursor([row.name for row in rows])
+        if cursor is not None and cursor in shown:
+            canvas.select(1 + cursor - shown.start)
+        if foot:
+            _draw_total(canvas, len(shown) + 1 + (foot == 2), snapshot, len(rows) - len(shown))
+
+    def _draw_heat(
+        self,
+        canvas: Canvas,
+        snapshot: Snapshot,
+        rows: Sequence[StreamRow],
+        shown: range,
+        places: Sequence[tuple[int, int, int]],
+    ) -> None:
+        place = next(((x, cells) for i, x, cells in places if i == _HEAT), None)
+        if place is None or not shown:
+            return
+        x, cells = place
+        data = np.stack([row.heat_ns for row in rows])
+        low, high, log = bounds(data)
+        draw_heat(canvas.view(x, 1, cells, len(shown)), data[shown.start : shown.stop], low, high, log=log)
+        canvas.put(x, 0, fmt.clip(f"0 to {fmt.duration(high).strip()}", cells), Ink.DIM)
+        if canvas.height >= 6:
+            draw_time_axis(canvas.view(x, len(shown) + 1, cells, 1), 0, *time_span(snapshot))
+
+
+def ordered(snapshot: Snapshot) -> list[StreamRow]:
+    """Streams by queue wait, longest first; within a factor of two by name, so that lines do not swap at every tick."""
+
+    def rank(row: StreamRow) -> tuple[int, str]:
+        return -(row.wait.p99_ns or row.wait.max_ns or 0).bit_length(), row.name
+
+    return sorted(snapshot.streams, key=rank)
+
+
+def _texts(row: StreamRow) -> tuple[str, ...]:
+    depth = row.waiting if row.depth.now is None else row.depth.now
+    return (
+        row.name,
+        "",
+        quantile_text(row.wait, "p99"),
+        quantile_text(row.wait, "p95"),
+        fmt.count(depth),
+        fmt.duration(row.oldest_open_ns, at_least=row.oldest_open_ns is not None),
+    )
+
+
+def _row_inks(row: StreamRow, snapshot: Snapshot, inks: dict[str, int]) -> tuple[int, ...]:
+    late = over(row.oldest_open_ns, snapshot.header.slo_ns)
+    return (inks[row.name], Ink.FG, Ink.STRONG, Ink.FG, Ink.FG, Ink.WARN if late else Ink.FG)
+
+
+def _draw_total(canvas: Canvas, y: int, snapshot: Snapshot, hidden: int) -> None:
+    if y >= canvas.height:
+        return
+    text = f"waiting {fmt.count(snapshot.open_waiting).strip()}"
+    if snapshot.oldest_open_ns is not None:
+        text += f", oldest {fmt.lower_bound(snapshot.oldest_open_ns)}"
+    late = over(snapshot.oldest_open_ns, snapshot.header.slo_ns)
+    x = canvas.put(0, y, f"{text} ▲" if late else text, Ink.WARN if late else Ink.DIM)
+    if hidden > 0:
+        canvas.put(x + 2, y, f"{hidden} more streams", Ink.DIM)

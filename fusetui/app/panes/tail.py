@@ -1,0 +1,78 @@
+"""Tail latency over time: p99, p95 and p50 with the objective."""
+
+from __future__ import annotations
+
+from fusetui.analysis.rows import RowQuery
+from fusetui.analysis.snapshot import Snapshot
+from fusetui.app import fmt
+from fusetui.app.canvas import Canvas
+from fusetui.app.charts.line import Limit, Series, draw_lines
+from fusetui.app.palette import Ink
+from fusetui.app.pane import Pane
+from fusetui.app.panes.common import over, quantile, samples, time_span, unit_of
+
+
+class TailPane(Pane):
+    TITLE = "Tail latency"
+    HELP = """Latency quantiles over the window, and per time slot as lines.
+
+Formula   latency = end_ns - enqueue_ns (end_ns - start_ns where nothing was enqueued); nearest rank:
+          the value at position ceil(q n) of the sorted latencies.
+Of        requests (rows of kind request); without any in the window, executions. The title says which.
+Unit      the one in the title; the labels at the right are of the whole window, the lines of each slot.
+Columns   kind, enqueue_ns, start_ns, end_ns
+≥         a lower bound: work still open is older than that.
+—         p99 is not told below 100 samples; a gap in a line is a slot without enough of them.
+Blind to  work that was never enqueued or recorded; in slots with few requests p99 is close to the maximum."""
+
+    def title(self, snapshot: Snapshot | None) -> str:
+        if snapshot is None:
+            return self.TITLE
+        return f"{self.TITLE} · {snapshot.latency_of}s · {self._unit(snapshot)[1]}"
+
+    def trust(self, snapshot: Snapshot) -> str:
+        return samples(snapshot.latency)
+
+    def empty(self, snapshot: Snapshot) -> str | None:
+        if snapshot.latency.n:
+            return None
+        return (
+            "No latency: nothing in this window has both an end and a beginning (columns start_ns or enqueue_ns, "
+            "and end_ns).\nSend rows of kind request to see what users wait for."
+        )
+
+    def row_query(self, snapshot: Snapshot) -> RowQuery | None:
+        return RowQuery(order="latency", kind=snapshot.latency_of)
+
+    def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
+        scale, unit = self._unit(snapshot)
+        slo = snapshot.header.slo_ns
+        lines = snapshot.latency_series
+        series = [
+            Series(lines.p99_ns, self._label(snapshot, "p99", scale), self._ink(snapshot), thick=True),
+            Series(lines.p95_ns, self._label(snapshot, "p95", scale), Ink.ACCENT),
+            Series(lines.p50_ns, self._label(snapshot, "p50", scale), Ink.DIM),
+        ]
+        limit = None if slo is None else Limit(float(slo), f"SLO  {fmt.short(slo / scale):>4}", Ink.WARN)
+        if canvas.width < 44 and canvas.height >= 3:
+            self._draw_line_of_values(canvas, snapshot, unit)
+            canvas = canvas.view(0, 1, canvas.width, canvas.height - 1)
+        draw_lines(canvas, series, unit=scale, limit=limit, time=time_span(snapshot))
+
+    def _unit(self, snapshot: Snapshot) -> tuple[float, str]:
+        return unit_of((snapshot.latency.p99_ns, snapshot.latency.p95_ns, snapshot.latency.p50_ns))
+
+    def _ink(self, snapshot: Snapshot) -> int:
+        return Ink.BREACH if over(snapshot.latency.p99_ns, snapshot.header.slo_ns) else Ink.STRONG
+
+    def _label(self, snapshot: Snapshot, name: str, scale: float) -> str:
+        value, bound = quantile(snapshot.latency, name)
+        mark = "≥" if bound else " "
+        breach = " ✗" if name == "p99" and over(value, snapshot.header.slo_ns) else ""
+        return f"{name} {mark}{fmt.number(None if value is None else value / scale)}{breach}"
+
+    def _draw_line_of_values(self, canvas: Canvas, snapshot: Snapshot, unit: str) -> None:
+        x = 0
+        for name, ink in (("p99", self._ink(snapshot)), ("p95", Ink.ACCENT), ("p50", Ink.DIM)):
+            value, bound = quantile(snapshot.latency, name)
+            x = canvas.put(x, 0, f"{name}{fmt.bounded(value, bound)} ", ink)
