@@ -1,0 +1,109 @@
+"""Every action once: its keys, its footer hint and its help. Bindings, footer, help and palette are made from this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from textual.binding import Binding
+
+Where = Literal["always", "replay", "pane", "nowhere"]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something a key does.
+
+    id     "area.action": the name in keys.toml and of the binding
+    keys   Textual key names
+    call   the Textual action that runs
+    hint   a word or two for the footer; neighbours with the same hint share it. "": not in the footer
+    help   one sentence
+    where  "always"; "replay": only with a capture that can be moved in; "pane": about the focused pane
+    rank   footer place when room is short: lower stays longer
+    """
+
+    id: str
+    keys: tuple[str, ...]
+    call: str
+    hint: str
+    help: str
+    where: Where = "always"
+    rank: int = 5
+
+
+ACTIONS: Final[tuple[Action, ...]] = (
+    Action("screen.overview", ("1",), "show('overview')", "Overview", "Everything at a glance", rank=2),
+    Action("screen.tail", ("2",), "show('tail')", "Tail", "Latency quantiles and what the tail is made of", rank=2),
+    Action("screen.queue", ("3",), "show('queue')", "Queue", "Queue waits by stream, depth, launches", rank=2),
+    Action("screen.cores", ("4",), "show('cores')", "Cores", "Busy cores and their imbalance", rank=2),
+    Action(
+        "view.pause", ("space",), "pause", "pause", "Pause or go on; a live view is held, its source is not", rank=1
+    ),
+    Action("view.back", ("comma",), "step(-1)", "step", "One chart column back (and pause)", "replay", 3),
+    Action("view.forward", ("full_stop",), "step(1)", "step", "One chart column forward (and pause)", "replay", 3),
+    Action("view.slower", ("less_than_sign",), "speed(-1)", "speed", "Replay slower", "replay", 4),
+    Action("view.faster", ("greater_than_sign",), "speed(1)", "speed", "Replay faster", "replay", 4),
+    Action("view.shorter", ("left_square_bracket",), "window(-1)", "window", "A shorter window", rank=6),
+    Action("view.longer", ("right_square_bracket",), "window(1)", "window", "A longer window", rank=6),
+    Action(
+        "view.go", ("g",), "go", "go to", "Go to a time (03:10:12.5), an offset (-10s) or a share (37%)", "replay", 4
+    ),
+    Action("view.loop", ("l",), "loop", "loop", "Begin again at the end of the capture, or stop there", "replay", 8),
+    Action("mark.add", ("b",), "bookmark", "mark", "Bookmark this window with a label", rank=5),
+    Action("mark.next", ("n",), "next_mark(1)", "", "Go to the next bookmark", "replay"),
+    Action("mark.previous", ("N",), "next_mark(-1)", "", "Go to the bookmark before", "replay"),
+    Action("view.filter", ("slash",), "filter", "filter", "Show only rows that match an expression", rank=3),
+    Action("view.clear", ("escape",), "clear", "", "Leave the zoom, then clear the filter"),
+    Action("pane.rows", ("enter",), "rows", "rows", "The rows behind the focused pane", "pane", 3),
+    Action("pane.zoom", ("z",), "zoom", "zoom", "The focused pane on the whole screen, and back", "pane", 6),
+    Action("pane.copy", ("y",), "copy", "copy", "Copy the focused pane as text to the clipboard", "pane", 7),
+    Action(
+        "pane.explain", ("question_mark",), "explain", "explain", "Formula, unit and blind spots of the pane", rank=2
+    ),
+    Action("pane.next", ("tab", "right"), "focus_pane(1)", "", "Focus the next pane"),
+    Action("pane.previous", ("shift+tab", "left"), "focus_pane(-1)", "", "Focus the pane before"),
+    Action("pane.up", ("up", "k"), "select(-1)", "", "Select the line above in the focused pane", "pane"),
+    Action("pane.down", ("down", "j"), "select(1)", "", "Select the line below in the focused pane", "pane"),
+    Action("app.theme", ("t",), "next_theme", "theme", "The next theme", rank=9),
+    Action("app.glyphs", ("G",), "next_glyphs", "glyphs", "The next glyph set: braille, block, ASCII", rank=9),
+    Action("app.commands", ("ctrl+p",), "command_palette", "", "Find an action by name"),
+    Action("app.help", ("h", "f1"), "help", "keys", "Every key", rank=4),
+    Action("app.quit", ("q", "ctrl+c", "ctrl+q"), "quit", "quit", "Leave", rank=1),
+)
+
+NEVER_LOST: Final = ("app.quit", "app.help")
+"""Actions that keep their keys whatever a keymap says about others."""
+
+_SHOWN: Final = {
+    "space": "space", "comma": ",", "full_stop": ".", "less_than_sign": "<", "greater_than_sign": ">",
+    "left_square_bracket": "[", "right_square_bracket": "]", "slash": "/", "question_mark": "?",
+    "escape": "esc", "enter": "enter", "ctrl+p": "^p", "ctrl+c": "^c", "ctrl+q": "^q", "f1": "F1",
+    "up": "↑", "down": "↓", "left": "←", "right": "→", "shift+tab": "shift-tab",
+}  # fmt: skip
+
+
+def shown(key: str) -> str:
+    """A key as people write it."""
+    return _SHOWN.get(key, key)
+
+
+def bindings(actions: Sequence[Action]) -> list[Binding | tuple[str, str] | tuple[str, str, str]]:
+    """Textual bindings of the actions."""
+    return [Binding(",".join(action.keys), action.call, action.help, show=False, id=action.id) for action in actions]
+
+
+def hints(actions: Sequence[Action], places: frozenset[str]) -> list[tuple[str, str, int]]:
+    """Footer entries (keys, hint, rank) of the actions that work in `places`, in order; pairs are joined."""
+    entries: list[tuple[str, str, int]] = []
+    for action in actions:
+        if not action.hint or action.where not in places or not action.keys:
+            continue
+        key = shown(action.keys[0])
+        if entries and entries[-1][1] == action.hint:
+            keys, hint, rank = entries[-1]
+            entries[-1] = (f"{keys}{key}", hint, rank)
+        else:
+            entries.append((key, action.hint, action.rank))
+    return entries

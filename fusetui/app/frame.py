@@ -1,0 +1,44 @@
+"""What the chrome around the panes is drawn from: one immutable value a tick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fusetui.analysis.snapshot import Ints, Snapshot
+from fusetui.app.bookmarks import Bookmark
+from fusetui.app.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One tick of the screen.
+
+    snapshot     what the panes show; None before any data
+    now_s        monotonic seconds
+    held         a live view stands still while its source goes on
+    window_ns    the window asked for
+    cpu          share of one core fusetui takes, bytes_per_s what it sends to the terminal; None: not known yet
+    skipped      frames not painted because the terminal was slow; hz: painted now
+    density      rows per equal bin of the whole capture, None for a live source
+    """
+
+    snapshot: Snapshot | None
+    now_s: float
+    title: str
+    verdict: Verdict
+    held: bool = False
+    window_ns: int | None = None
+    cpu: float | None = None
+    bytes_per_s: float | None = None
+    skipped: int = 0
+    hz: float = 2.0
+    slowed: bool = False
+    bookmarks: Sequence[Bookmark] = ()
+    density: Ints | None = None
+
+    @property
+    def paused(self) -> bool:
+        """Time on the screen stands still because a person wants it to."""
+        transport = self.snapshot.transport if self.snapshot else None
+        return self.held or (transport is not None and not transport.playing and not transport.at_end)

@@ -1,0 +1,58 @@
+"""One line of chrome, drawn on a canvas and sent to the terminal only when it changed."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from fusetui.app.canvas import Canvas
+from fusetui.app.frame import Frame
+from fusetui.app.look import look_of
+
+
+class Line(Widget):
+    """Base of the title bar, the verdict, the scrubber and the footer; a subclass draws."""
+
+    DEFAULT_CSS = "Line { height: 1; width: 1fr; }"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._frame: Frame | None = None
+        self._canvas = Canvas(0, 1)
+
+    def draw(self, canvas: Canvas, frame: Frame | None) -> None:
+        """Draw on a blank canvas of one line."""
+        raise NotImplementedError
+
+    def show(self, frame: Frame | None) -> None:
+        """Take a new frame; the line is sent again only when it looks different."""
+        self._frame = frame
+        canvas = self._drawn()
+        if canvas.width != self._canvas.width or not canvas.same_lines(self._canvas).all():
+            self._canvas = canvas
+            self.refresh()
+
+    def restyle(self) -> None:
+        """The theme or the glyph set changed."""
+        self._canvas = self._drawn()
+        self.refresh()
+
+    def text(self) -> str:
+        """What the line says."""
+        return self._canvas.line_text(0).rstrip()
+
+    def _drawn(self) -> Canvas:
+        canvas = Canvas(self.size.width, 1, look_of(self.app)[1])
+        if canvas.width:
+            self.draw(canvas, self._frame)
+        return canvas
+
+    def on_resize(self) -> None:
+        self._canvas = self._drawn()
+
+    def render_line(self, y: int) -> Strip:
+        if y or self._canvas.width != self.size.width:
+            return Strip.blank(self.size.width, self.rich_style)
+        palette = look_of(self.app)[0]
+        return self._canvas.strip(0, palette.styles).apply_style(Style(bgcolor=self.rich_style.bgcolor))

@@ -1,0 +1,84 @@
+"""Run the application on an ingest and come back with the exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from fusetui.app import terminal
+from fusetui.app.actions import ACTIONS
+from fusetui.app.app import FusetuiApp
+from fusetui.app.bookmarks import Bookmarks
+from fusetui.app.glyphs import ASCII, BLOCK, BRAILLE, SETS, Glyphs
+from fusetui.app.keymap import keymap_path, load_keymap
+from fusetui.app.session import Feed, Session
+from fusetui.app.shell import Look
+from fusetui.app.themes import DEFAULT, Themes, load_themes
+from fusetui.telemetry.text import safe_text
+
+NO_TERMINAL = 2
+
+
+def run_app(
+    ingest: Feed,
+    *,
+    title: str,
+    theme: str | None,
+    glyphs: str | None,
+    hz: float,
+    mouse: bool,
+    slo_ns: int | None,
+    bookmarks_key: str,
+) -> int:
+    """Show `ingest` until the person leaves; the exit status.
+
+    theme, glyphs  names, None: what suits the terminal; hz: frames per second wanted
+    slo_ns         latency objective that replaces the capture's own, None: keep that
+    bookmarks_key  names the capture whose bookmarks these are
+    """
+    refusal = terminal.refusal()
+    if refusal is not None:
+        sys.stderr.write(f"{refusal}\n")
+        return NO_TERMINAL
+    themes = load_themes()
+    actions, problems = load_keymap(keymap_path(), ACTIONS)
+    chosen, complaint = choose_theme(theme, themes, os.environ)
+    bookmarks = Bookmarks(bookmarks_key)
+    if bookmarks.broken:
+        problems.append(f"{bookmarks.broken} bookmarks could not be read and are left alone")
+    look = Look(themes.usable, chosen, choose_glyphs(glyphs, os.environ), "NO_COLOR" in os.environ)
+    app = FusetuiApp(
+        Session(ingest, bookmarks),
+        title=safe_text(title, 200),
+        look=look,
+        hz=hz,
+        slo_ns=slo_ns,
+        actions=actions,
+        problems=(*complaint, *themes.problems, *problems),
+        first_frame=terminal.settle_memory,
+        driver_class=terminal.MeteredDriver,
+    )
+    terminal.remember_modes()
+    app.run(mouse=mouse)
+    return app.return_code or 0
+
+
+def choose_glyphs(wanted: str | None, env: Mapping[str, str]) -> Glyphs:
+    """The glyph set asked for, else what the terminal can show."""
+    if wanted is not None and wanted in SETS:
+        return SETS[wanted]
+    if not terminal.draws_unicode():
+        return ASCII
+    # The Linux console's fonts have blocks but no braille.
+    return BLOCK if env.get("TERM") == "linux" else BRAILLE
+
+
+def choose_theme(wanted: str | None, themes: Themes, env: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """The theme asked for, else what suits the terminal; and a complaint when it is not there."""
+    if wanted in themes.usable:
+        return str(wanted), ()
+    complaint = () if wanted is None else (f"no theme {safe_text(str(wanted), 40)}: {', '.join(themes.usable)}",)
+    sixteen = env.get("TERM") in ("linux", "vt100", "xterm-color") and "COLORTERM" not in env
+    fallback = "ansi16" if sixteen and "ansi16" in themes.usable else DEFAULT
+    return fallback, complaint

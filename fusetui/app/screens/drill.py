@@ -1,0 +1,48 @@
+"""Base of the screens that open on top of another one: their own list of keys, `esc` closes them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import polars as pl
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from fusetui.analysis.rows import RowQuery
+from fusetui.app.footer import Footer, Hint
+
+Fetch = Callable[[RowQuery], pl.DataFrame]
+
+
+class DrillScreen(ModalScreen[None], inherit_bindings=False):
+    """A full screen above the panes. KEYS: its footer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "Back", id="drill.back", show=False),
+        Binding("ctrl+c,ctrl+q", "app.quit", "Leave", id="drill.quit", show=False),
+    ]
+    KEYS: ClassVar[Sequence[Hint]] = (("esc", "back", 0),)
+    DEFAULT_CSS = """
+    DrillScreen { layout: vertical; background: $background; overflow: hidden; }
+    DrillScreen Footer { dock: bottom; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.footer = Footer()
+
+    def on_mount(self) -> None:
+        self.footer.set_hints(self.KEYS, "")
+
+    def on_resize(self) -> None:
+        self.footer.restyle()
+
+
+async def fetch_rows(fetch: Fetch, query: RowQuery) -> tuple[pl.DataFrame | None, str]:
+    """Rows, fetched in a thread, and ""; or None and what went wrong."""
+    try:
+        return await asyncio.to_thread(fetch, query), ""
+    except (ValueError, OSError, pl.exceptions.PolarsError) as error:
+        return None, f"The rows could not be fetched: {error}"

@@ -1,0 +1,191 @@
+"""The engine of the app: a timer pulls the newest snapshot and hands it to the panes on the screen."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+from textual.app import App, SystemCommand
+from textual.driver import Driver
+from textual.screen import Screen
+from textual.theme import Theme
+
+from fusetui.analysis.snapshot import Snapshot
+from fusetui.app import terminal
+from fusetui.app.actions import ACTIONS, Action, bindings, hints
+from fusetui.app.frame import Frame
+from fusetui.app.glyphs import BRAILLE, Glyphs
+from fusetui.app.pacing import Pacer, SelfCost
+from fusetui.app.palette import DEFAULT, Palette
+from fusetui.app.screens.base import TelemetryScreen
+from fusetui.app.screens.cores import CoresScreen
+from fusetui.app.screens.overview import OverviewScreen
+from fusetui.app.screens.queue import QueueScreen
+from fusetui.app.screens.tail import TailScreen
+from fusetui.app.session import Session
+from fusetui.app.themes import FALLBACKS
+from fusetui.app.verdict import Verdict, verdict
+
+SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen)
+QUIET_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the app looks at first: usable themes by name, which one, the glyph set, no colour at all."""
+
+    themes: dict[str, Theme]
+    theme: str
+    glyphs: Glyphs = BRAILLE
+    no_color: bool = False
+
+
+class Shell(App[None], inherit_bindings=False):
+    """Timer, screens, theme and glyphs; what the keys do is in `FusetuiApp`.
+
+    hz            frames per second wanted
+    slo_ns        latency objective that replaces the capture's own
+    problems      lines about themes and keys that could not be used
+    first_frame   called once, after the first frame
+    """
+
+    TITLE = "fusetui"
+    BINDINGS = bindings(ACTIONS)
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {kind.NAME: kind for kind in SCREENS}
+    DEFAULT_MODE = OverviewScreen.NAME
+    CSS = "Toast { background: $panel; }"
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        title: str,
+        look: Look,
+        hz: float = 2.0,
+        slo_ns: int | None = None,
+        actions: Sequence[Action] = ACTIONS,
+        problems: Sequence[str] = (),
+        first_frame: Callable[[], None] | None = None,
+        driver_class: type[Driver] | None = None,
+    ) -> None:
+        # Without colour the terminal's own two are used; a filter chosen later would paint black on black.
+        super().__init__(driver_class=driver_class, ansi_color=True if look.no_color else None)
+        self.session = session
+        self.source_title = title
+        self.look = look
+        self.glyphs = look.glyphs
+        self.palette: Palette = DEFAULT
+        self.slo_ns = slo_ns
+        self.actions = tuple(actions)
+        self.problems = tuple(problems)
+        self.pacer = Pacer(max(0.2, min(10.0, hz)))
+        self.cost = SelfCost()
+        self._first_frame = first_frame
+        self._shown: Snapshot | None = None
+        self._shown_s = float("-inf")
+        self._judged: tuple[Snapshot | None, Snapshot | None, Verdict] = (None, None, verdict(None))
+        for theme in look.themes.values():
+            self.register_theme(theme)
+        if look.theme in look.themes:
+            self.theme = look.theme
+        self.set_keymap(
+            {new.id: ",".join(new.keys) for new, old in zip(actions, ACTIONS, strict=True) if new.keys != old.keys}
+        )
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return FALLBACKS
+
+    def on_mount(self) -> None:
+        self._restyle()
+        self.theme_changed_signal.subscribe(self, lambda _: self._restyle())
+        self.set_interval(1 / self.pacer.wanted_hz, self.tick)
+        for problem in self.problems:
+            self.say(problem, warn=True)
+        if not self.is_headless:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(number, self._terminate, 128 + number)
+
+    def _terminate(self, return_code: int) -> None:
+        terminal.leave_even_if_stuck(return_code)
+        self.exit(return_code=return_code)
+
+    def tick(self, *, now: bool = False) -> None:
+        """Paint the newest snapshot, if the terminal keeps up; now: whatever the frame rate says."""
+        screen = self.base_screen
+        moment_s = time.monotonic()
+        if screen is None or not (self.pacer.due(terminal.backlog(self), moment_s) or now):
+            return
+        snapshot = self.session.snapshot
+        if not now and snapshot is self._shown and moment_s - self._shown_s < QUIET_S:
+            return
+        self._shown, self._shown_s = snapshot, moment_s
+        self.cost.update(moment_s, time.process_time(), terminal.bytes_written(self))
+        frame = self._frame(snapshot, moment_s)
+        screen.show(frame, self.hints(), self.session.held_s if self.session.held else moment_s)
+        if self._first_frame is not None:
+            self.call_after_refresh(self._first_frame)
+            self._first_frame = None
+
+    def _frame(self, snapshot: Snapshot | None, now_s: float) -> Frame:
+        original, judged, says = self._judged
+        if snapshot is not original:
+            judged = snapshot
+            if snapshot is not None and self.slo_ns:
+                judged = replace(snapshot, header=replace(snapshot.header, slo_ns=self.slo_ns))
+            says = verdict(judged)
+            self._judged = (snapshot, judged, says)
+        failed = self.session.feed.failed
+        return Frame(
+            snapshot=judged,
+            now_s=now_s,
+            title=self.source_title,
+            verdict=Verdict("breach", f"reading stopped: {failed}") if failed else says,
+            held=self.session.held is not None,
+            window_ns=self.session.feed.window_ns,
+            cpu=self.cost.cpu,
+            bytes_per_s=self.cost.bytes_per_s,
+            skipped=self.pacer.skipped,
+            hz=self.pacer.hz,
+            slowed=self.pacer.hz < self.pacer.wanted_hz,
+            bookmarks=self.session.bookmarks.all,
+            density=self.session.density(now_s),
+        )
+
+    @property
+    def base_screen(self) -> TelemetryScreen | None:
+        """The screen of panes now shown, also when something lies above it."""
+        stack = self.screen_stack
+        return stack[0] if stack and isinstance(stack[0], TelemetryScreen) else None
+
+    def hints(self) -> list[tuple[str, str, int]]:
+        """The footer's entries here."""
+        places = {"always", "pane"} | ({"replay"} if self.session.transport is not None else set())
+        return hints(self.actions, frozenset(places))
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        for action in self.actions:
+            if action.id != "app.commands":
+                yield SystemCommand(action.help, action.id, partial(self.run_action, action.call))
+
+    def say(self, text: str, *, warn: bool = False) -> None:
+        """A short notice in the corner."""
+        if text:
+            self.notify(text, markup=False, severity="warning" if warn else "information", timeout=8 if warn else 2.5)
+
+    def _restyle(self) -> None:
+        self.palette = Palette.from_variables(self.theme_variables)
+        for stack in self._screen_stacks.values():
+            for screen in stack:
+                restyle = getattr(screen, "restyle", None)
+                if restyle is not None:
+                    restyle()
+
+    def _fatal_error(self) -> None:
+        """After an unhandled exception: one line, and the traceback (without the values it ran over) in a file."""
+        self.panic(terminal.record_crash())

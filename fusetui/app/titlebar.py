@@ -1,0 +1,145 @@
+"""The first two lines: where the data comes from, how time runs, what is lost, what fusetui costs; then the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rich.cells import cell_len
+
+from fusetui.analysis.snapshot import Snapshot
+from fusetui.app import fmt
+from fusetui.app.canvas import Canvas
+from fusetui.app.frame import Frame
+from fusetui.app.glyphs import Glyphs
+from fusetui.app.line import Line
+from fusetui.app.palette import Ink
+
+_STATES: Final = {
+    "waiting": ("waiting", Ink.DIM),
+    "live": ("live", Ink.OK),
+    "playing": ("playing", Ink.OK),
+    "paused": ("PAUSED", Ink.ACCENT),
+    "ended": ("ended", Ink.DIM),
+    "reconnecting": ("reconnecting", Ink.WARN),
+    "lost": ("LOST", Ink.BREACH),
+    "hung": ("HUNG", Ink.BREACH),
+    "failed": ("FAILED", Ink.BREACH),
+}
+_VERDICT_INKS: Final = {
+    "ok": Ink.OK,
+    "calm": Ink.DIM,
+    "warn": Ink.WARN,
+    "breach": Ink.BREACH,
+    "unknown": Ink.DIM,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One piece of the title bar; `rank`: lower stays longer when room is short."""
+
+    text: str
+    ink: int
+    rank: int
+
+
+def title_fields(frame: Frame, glyphs: Glyphs, brief: bool) -> list[Field]:
+    """The pieces of the title bar in order; brief: for a narrow screen."""
+    state = _state(frame, glyphs)
+    fields = [] if brief else [Field("fusetui", Ink.DIM, 7)]
+    fields += [Field(fmt.clip(frame.title, 24 if brief else 36), Ink.STRONG, 1), state]
+    snapshot = frame.snapshot
+    if snapshot is None:
+        return fields
+    clock = snapshot.header.clock
+    decimals_span = 59e9 if not brief else 3600e9
+    fields.append(Field(fmt.moment(snapshot.now_ns, decimals_span, clock), Ink.FG, 1))
+    window = frame.window_ns or snapshot.now_ns - snapshot.window_start_ns
+    fields.append(Field(f"{'win' if brief else 'window'} {_window(window)}", Ink.FG, 3))
+    fields.append(Field(f"{fmt.count(snapshot.rows_per_s).strip():>5} ev/s", Ink.FG, 4))
+    if snapshot.health.lag_ns is not None and snapshot.transport is None:
+        lag_s = snapshot.health.lag_ns / 1e9
+        fields.append(Field(f"lag {fmt.age(lag_s):>4}", Ink.WARN if lag_s > 5 else Ink.FG, 5))
+    fields.append(_lost(snapshot, glyphs))
+    if frame.cpu is not None and frame.bytes_per_s is not None:
+        own = f"self {frame.cpu * 100:4.1f}% {frame.bytes_per_s / 1000:4.0f} kB/s"
+        fields.append(Field(own, Ink.DIM, 8))
+    if frame.slowed:
+        fields.append(Field(f"slow terminal: {frame.hz:g} Hz, {frame.skipped} skipped", Ink.WARN, 6))
+    return fields
+
+
+def _state(frame: Frame, glyphs: Glyphs) -> Field:
+    snapshot = frame.snapshot
+    if frame.held:
+        return Field("PAUSED (source goes on)", Ink.ACCENT, 0)
+    if frame.paused:
+        return Field("PAUSED", Ink.ACCENT, 0)
+    if snapshot is None:
+        return Field("waiting for data", Ink.DIM, 0)
+    transport, state = snapshot.transport, snapshot.health.state
+    if transport is not None and state in ("playing", "paused", "ended", "live", "waiting"):
+        if transport.at_end and not transport.playing:
+            return Field("ended", Ink.DIM, 0)
+        loop = " loop" if transport.loop else ""
+        return Field(f"{glyphs.play} {transport.speed:g}×{loop}", Ink.OK, 0)
+    word, ink = _STATES[state]
+    return Field(word, ink, 0)
+
+
+def _lost(snapshot: Snapshot, glyphs: Glyphs) -> Field:
+    health = snapshot.health
+    lost = health.dropped_batches + health.rejected_batches
+    rows = health.dropped_rows + health.bad_rows
+    if not lost and not rows:
+        return Field("lost 0", Ink.FG, 3)
+    amount = f"{fmt.count(rows).strip()}" if rows else f"{fmt.count(lost).strip()} batches"
+    return Field(f"{glyphs.warn} lost {amount}", Ink.WARN, 0)
+
+
+def _window(ns: int) -> str:
+    return fmt.duration(ns).strip().replace(".00", "").replace(".0 ", " ")
+
+
+def fit_fields(fields: list[Field], width: int, gap: int) -> list[Field]:
+    """Those that fit in `width` cells, the highest ranks left out first."""
+    fields = list(fields)
+    while len(fields) > 1 and sum(_cells(f) for f in fields) + gap * (len(fields) - 1) + 2 > width:
+        fields.remove(max(fields, key=lambda field: field.rank))
+    return fields
+
+
+def _cells(field: Field) -> int:
+    return cell_len(field.text)
+
+
+class TitleBar(Line):
+    """Line one."""
+
+    def draw(self, canvas: Canvas, frame: Frame | None) -> None:
+        if frame is None:
+            return
+        brief = canvas.width < 100
+        separator = "  " if brief else " │ "
+        fields = fit_fields(title_fields(frame, canvas.glyphs, brief), canvas.width, len(separator))
+        x = 1
+        for number, field in enumerate(fields):
+            if number:
+                x = canvas.put(x, 0, separator, Ink.GRID)
+            x = canvas.put(x, 0, field.text, field.ink)
+
+
+class VerdictLine(Line):
+    """Line two."""
+
+    def draw(self, canvas: Canvas, frame: Frame | None) -> None:
+        if frame is None:
+            return
+        verdict = frame.verdict
+        glyphs = canvas.glyphs
+        mark = {"ok": glyphs.ok, "warn": glyphs.warn, "breach": glyphs.breach}.get(verdict.severity, "·")
+        ink = _VERDICT_INKS[verdict.severity]
+        x = canvas.put(1, 0, f"{mark} ", ink)
+        loud = verdict.severity in ("warn", "breach")
+        canvas.put(x, 0, fmt.clip(verdict.text, canvas.width - x - 1), ink if loud else Ink.FG)

@@ -1,0 +1,193 @@
+"""The sentence on line two: is it well, since when not, where the time goes, and what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fusetui.analysis.snapshot import Snapshot, Tail
+from fusetui.app import fmt
+
+Severity = Literal["ok", "calm", "warn", "breach", "unknown"]
+
+_QUEUE_STAGE = 1
+_TROUBLE = {"reconnecting": "warn", "hung": "breach", "lost": "breach", "failed": "breach"}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """severity: ok and breach only against an objective, calm without one; text: one line, most important first.
+
+    first_stage  the pipeline stage (0..3) where the tail parts from the median, None: not known
+    """
+
+    severity: Severity
+    text: str
+    first_stage: int | None = None
+
+
+def verdict(snapshot: Snapshot | None) -> Verdict:
+    """What the numbers say, against the objective at p99 in the header if there is one."""
+    if snapshot is None:
+        return Verdict("unknown", "no data yet")
+    slo_ns = snapshot.header.slo_ns
+    trouble = _trouble(snapshot)
+    severity, head = _headline(snapshot, slo_ns)
+    notes = [*_queue(snapshot), *_contradictions(snapshot), *_placement(snapshot), *_unknown(snapshot)]
+    losses = _losses(snapshot)
+    if trouble is not None:
+        return Verdict(trouble[0], "; ".join((trouble[1], head)))
+    if severity in ("ok", "calm") and (losses or _contradictions(snapshot)):
+        severity = "warn"
+    if severity == "unknown":
+        return Verdict(severity, "; ".join((head, *losses)))
+    calm = ["nothing lost"]
+    tail = [] if slo_ns else ["no SLO set"]
+    text = f"{head}: " + "; ".join((*losses, *notes, *([] if losses else calm), *tail))
+    return Verdict(severity, text, _first_stage(snapshot) if severity == "breach" else None)
+
+
+def _first_stage(snapshot: Snapshot) -> int | None:
+    """The queue, when most of what the tail has over the median was waited there; service alone names no stage."""
+    cohort = snapshot.cohort
+    if cohort is None:
+        return None
+    queue = cohort.queue_ns - cohort.median_queue_ns
+    service = cohort.service_ns - cohort.median_service_ns
+    return _QUEUE_STAGE if queue > 0 and queue > service else None
+
+
+def _trouble(snapshot: Snapshot) -> tuple[Severity, str] | None:
+    health = snapshot.health
+    level = _TROUBLE.get(health.state)
+    if level is None:
+        return None
+    detail = health.last_error or health.detail
+    text = f"source {health.state}: {detail}" if detail else f"source {health.state}"
+    return ("breach" if level == "breach" else "warn"), text
+
+
+def _headline(snapshot: Snapshot, slo_ns: int | None) -> tuple[Severity, str]:
+    latency = snapshot.latency
+    if latency.n == 0:
+        return "unknown", _nothing(snapshot)
+    if slo_ns is None:
+        return "calm", f"{_noun(snapshot)} {_quantiles(latency)}"
+    over = next(
+        (
+            (name, ns)
+            for name, ns in (("p99", latency.p99_ns), ("p95", latency.p95_ns), ("p50", latency.p50_ns))
+            if ns is not None
+        ),
+        None,
+    )
+    slo = _text(slo_ns)
+    if over is None:
+        return "unknown", f"{_noun(snapshot)}: too few samples to hold against SLO {slo} ({latency.why or latency.n})"
+    name, ns = over
+    if ns > slo_ns:
+        since = _since(snapshot, slo_ns)
+        when = "" if since is None else f" since {fmt.moment(since, 3600e9, snapshot.header.clock)}"
+        return "breach", f"{name} {_value(latency, name, ns)} over SLO {slo}{when}"
+    if name != "p99":
+        return "unknown", f"{name} {_value(latency, name, ns)} under SLO {slo}, but {latency.why or 'p99 not known'}"
+    if "p99" in latency.at_least:
+        return "unknown", f"p99 ≥ {_text(ns)}, SLO {slo}: work still open may pass it"
+    return "ok", f"{_noun(snapshot)} {_quantiles(latency)} under SLO {slo}"
+
+
+def _nothing(snapshot: Snapshot) -> str:
+    if snapshot.filter_text:
+        return "nothing matches the filter in this window"
+    waiting = snapshot.open_waiting + snapshot.open_running
+    if waiting:
+        return f"nothing finished in this window; {waiting} still open"
+    return "no executions and no requests in this window"
+
+
+def _noun(snapshot: Snapshot) -> str:
+    return "requests" if snapshot.latency_of == "request" else "executions"
+
+
+def _quantiles(tail: Tail) -> str:
+    p99 = "p99 —" if tail.p99_ns is None else f"p99 {_value(tail, 'p99', tail.p99_ns)}"
+    p95 = "p95 —" if tail.p95_ns is None else f"p95 {_value(tail, 'p95', tail.p95_ns)}"
+    return f"{p99}, {p95}, n {fmt.count(tail.n).strip()}"
+
+
+def _value(tail: Tail, name: str, ns: int) -> str:
+    return f"≥ {_text(ns)}" if name in tail.at_least else _text(ns)
+
+
+def _text(ns: float | None) -> str:
+    return fmt.duration(ns).strip()
+
+
+def _since(snapshot: Snapshot, slo_ns: int) -> int | None:
+    """Start of the last unbroken run of slots over the objective; None when it began before the window."""
+    p99 = snapshot.latency_series.p99_ns
+    known = np.flatnonzero(~np.isnan(p99))
+    if not known.size:
+        return None
+    calm = known[p99[known] <= slo_ns]
+    if not calm.size or calm[-1] == known[-1]:
+        return None
+    first = known[known > calm[-1]][0]
+    return int(snapshot.slot_start_ns[first])
+
+
+def _queue(snapshot: Snapshot) -> list[str]:
+    cohort = snapshot.cohort
+    notes = []
+    if cohort is not None and cohort.queue_ns + cohort.service_ns > 0:
+        share = cohort.queue_ns / (cohort.queue_ns + cohort.service_ns)
+        usual = cohort.median_queue_ns + cohort.median_service_ns
+        than = f" (median {fmt.percent(cohort.median_queue_ns / usual).strip()})" if usual > 0 else ""
+        notes.append(f"queue wait is {fmt.percent(share).strip()} of the tail{than}")
+    waits = [row for row in snapshot.streams if row.wait.p99_ns is not None]
+    if len(waits) > 1:
+        worst = max(waits, key=lambda row: row.wait.p99_ns or 0)
+        if worst.wait.p99_ns:
+            notes.append(f"longest on stream {fmt.clip(worst.name, 24)}, p99 {_text(worst.wait.p99_ns)}")
+    return notes
+
+
+def _contradictions(snapshot: Snapshot) -> list[str]:
+    """Evidence that cannot all be true."""
+    notes = []
+    wait, latency = snapshot.queue_wait, snapshot.latency
+    if snapshot.latency_of == "execution" and wait.p99_ns and latency.p99_ns and wait.p99_ns > latency.p99_ns * 1.05:
+        notes.append("contradiction: queue wait p99 is over latency p99")
+    if snapshot.launch.clock_errors:
+        count = fmt.count(snapshot.launch.clock_errors).strip()
+        notes.append(f"{count} started before their launch: clocks disagree")
+    return notes
+
+
+def _placement(snapshot: Snapshot) -> list[str]:
+    imbalance = snapshot.cores.imbalance
+    return [] if imbalance.lambda_ is None else [f"λ {fmt.ratio(imbalance.lambda_).strip()}"]
+
+
+def _losses(snapshot: Snapshot) -> list[str]:
+    health = snapshot.health
+    parts = [
+        (health.dropped_rows, "events dropped"),
+        (health.rejected_batches, "batches rejected"),
+        (health.bad_rows, "events with impossible times"),
+    ]
+    if health.dropped_batches and not health.dropped_rows:
+        parts[0] = (health.dropped_batches, "batches dropped")
+    return [f"{fmt.count(count).strip()} {what}" for count, what in parts if count]
+
+
+def _unknown(snapshot: Snapshot) -> list[str]:
+    """What the numbers above cannot see."""
+    launch = snapshot.launch
+    if launch.total and not launch.joined:
+        return ["queue wait unknown (no enqueue times)"]
+    if launch.orphans > launch.total * 0.05:
+        return [f"queue wait known for {fmt.percent(launch.joined / launch.total).strip()} of executions"]
+    return []

@@ -1,0 +1,56 @@
+"""The app on a fake feed: for tests (`make_app`), and to look at (`python tests/app/shell_app.py STATE`)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fake_feed import FakeFeed, feed_of
+
+from fusetui.app.app import FusetuiApp
+from fusetui.app.bookmarks import Bookmarks
+from fusetui.app.glyphs import BRAILLE, Glyphs
+from fusetui.app.session import Session
+from fusetui.app.shell import Look
+from fusetui.app.themes import load_themes
+
+THEMES = load_themes()
+
+
+def make_app(
+    feed: FakeFeed, folder: Path, *, glyphs: Glyphs = BRAILLE, theme: str = "dark", hz: float = 10, **options: Any
+) -> FusetuiApp:
+    """The app as `run_app` makes it, without a terminal."""
+    return FusetuiApp(
+        Session(feed, Bookmarks("test", folder)),
+        title="bert-burst.arrows",
+        look=Look(THEMES.usable, theme, glyphs),
+        hz=hz,
+        **options,
+    )
+
+
+def main() -> int:
+    """Run it in this terminal."""
+    from fusetui.app.run import run_app
+
+    state = sys.argv[1] if len(sys.argv) > 1 else "live"
+    os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp())
+    feed = feed_of(state)
+    return run_app(
+        feed,
+        title="bert-burst.arrows",
+        theme=os.environ.get("FAKE_THEME"),
+        glyphs=os.environ.get("FAKE_GLYPHS"),
+        hz=float(os.environ.get("FAKE_HZ", "2")),
+        mouse=True,
+        slo_ns=None,
+        bookmarks_key="fake",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
