@@ -13,7 +13,7 @@ from fusetui.app.pane import MIN_FRAME_HEIGHT, MIN_FRAME_WIDTH, Pane
 
 
 class ListPane(Pane):
-    """A pane with one item per line from line `head_lines` of the inside on.
+    """A pane with an item every `item_lines` lines from line `head_lines` of the inside on.
 
     selected  key of the item under the cursor; None until the cursor is moved for the first time
     """
@@ -27,6 +27,7 @@ class ListPane(Pane):
         Binding("end", "move(1000000000)", "Last", id="list.last", show=False),
     ]
     head_lines: int = 0
+    item_lines: int = 1
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -67,8 +68,9 @@ class ListPane(Pane):
     def on_click(self, event: events.Click) -> None:
         framed = self.size.width >= MIN_FRAME_WIDTH and self.size.height >= MIN_FRAME_HEIGHT
         keys = self.keys(self.snapshot) if self.snapshot is not None else ()
-        at = event.y - int(framed) - self.head_lines + self.top
-        if 0 <= at < len(keys) and event.y >= int(framed) + self.head_lines:
+        line = event.y - int(framed) - self.head_lines
+        at = line // self.item_lines + self.top
+        if line >= 0 and at < len(keys):
             self.selected = keys[at]
             self.repaint()
 

@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 _NICE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _LOG_ABOVE = 100.0
+_FULL_LABEL_FROM = 24
 _TIME_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
 
@@ -75,22 +76,15 @@ def draw_value_axis(canvas: Canvas, scale: Scale, unit: float, width: int) -> No
     rows = canvas.height
     for y in range(rows):
         canvas.put(width - 1, y, canvas.glyphs.axis, Ink.GRID)
-    middle = (rows - 1) // 2
     ticks = {0: scale.high, rows - 1: scale.low}
     if rows >= 3:
-        at = 1 - middle / (rows - 1) if rows > 1 else 0.5
-        ticks[middle] = scale.middle() if abs(at - 0.5) < 0.5 / rows else _value_at(scale, at)
+        # With an even number of lines the tick is half a line off, and its round label is worth it.
+        ticks[(rows - 1) // 2] = scale.middle()
     for y, value in ticks.items():
         canvas.put_right(width - 1, y, fmt.short(value / unit), Ink.DIM)
         canvas.put(width - 1, y, canvas.glyphs.tick, Ink.GRID)
     if scale.log and rows >= 2:
         canvas.put(width, 0, "log", Ink.DIM)
-
-
-def _value_at(scale: Scale, share: float) -> float:
-    if scale.log:
-        return math.exp(math.log(scale.low) + share * math.log(scale.high / scale.low))
-    return scale.low + share * (scale.high - scale.low)
 
 
 def draw_time_axis(canvas: Canvas, y: int, start_ns: int, end_ns: int, clock: str = "epoch") -> None:
@@ -108,19 +102,21 @@ def draw_time_axis(canvas: Canvas, y: int, start_ns: int, end_ns: int, clock: st
     taken = -1
     while tick < end_ns:
         x = int((tick - start_ns) * width // span)
-        label = _tick_label(tick, step_s, first=taken < 0)
+        label = _tick_label(tick, step_s, full=taken < 0 and width >= _FULL_LABEL_FROM)
         if x > taken and x + len(label) <= width:
             taken = canvas.put(x, y, label, Ink.DIM)
         tick += step_s * 10**9
+    if taken < 0:
+        _fine_ticks(canvas, y, start_ns, end_ns, clock)
 
 
-def _tick_label(ns: int, step_s: int, first: bool) -> str:
+def _tick_label(ns: int, step_s: int, full: bool) -> str:
     if step_s >= 86_400:
         return fmt.moment(ns, 3e14)[:5]
-    full = fmt.moment(ns, 1e11)[:8]
+    label = fmt.moment(ns, 1e11)[:8]
     if step_s >= 60:
-        return full[:5]
-    return full if first or full.endswith(":00") else full[5:]
+        return label[:5]
+    return label if full or label.endswith(":00") else label[5:]
 
 
 def _fine_ticks(canvas: Canvas, y: int, start_ns: int, end_ns: int, clock: str) -> None:

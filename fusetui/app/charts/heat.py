@@ -41,11 +41,17 @@ def bounds(values: npt.ArrayLike) -> tuple[float, float, bool]:
 
 
 def group_rows(values: Floats, lines: int, how: Literal["max", "mean"] = "max") -> tuple[Floats, list[tuple[int, int]]]:
-    """[R, S] rows in at most `lines` groups of neighbours: (grouped [G, S], [first, last] of each group)."""
+    """[R, S] rows in at most `lines` groups of neighbours: (grouped [G, S], (first, last) of each group).
+
+    A group is a power of two of rows where that wastes little room.
+    """
     rows = values.shape[0]
     if lines <= 0 or rows == 0:
         return values[:0], []
     per = -(-rows // lines)
+    power = 1 << (per - 1).bit_length()
+    if rows / power >= 0.6 * lines:
+        per = power
     starts = np.arange(0, rows, per)
     spans = [(int(s), int(min(s + per, rows) - 1)) for s in starts]
     if per == 1:

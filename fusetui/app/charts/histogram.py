@@ -14,6 +14,8 @@ from fusetui.app.canvas import Canvas
 from fusetui.app.palette import Ink
 
 Floats = npt.NDArray[np.float64]
+_MAX_RANGE = 1e6
+_BLANK = ord(" ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +34,22 @@ def regrid(edges_ns: Floats, counts: npt.NDArray[np.int64], width: int, low: flo
     floor = np.maximum(np.asarray(edges_ns, np.float64), low / 1e3)
     at = np.log(floor / low) / math.log(high / low) * width
     total = np.concatenate([[0.0], np.cumsum(counts.astype(np.float64))])
-    return np.diff(np.interp(np.arange(width + 1), at, total))
+    grid = np.interp(np.arange(width + 1), at, total)
+    # What lies beyond the axis belongs to its first and last column: no count is lost.
+    grid[0], grid[-1] = 0.0, total[-1]
+    return np.diff(grid)
 
 
 def span_of(edges_ns: Floats, counts: npt.NDArray[np.int64], marks: Sequence[QuantileMark]) -> tuple[float, float]:
-    """(low, high) ns that hold all counts and marks; (0, 0) when there is nothing to show."""
+    """(low, high) ns of the axis: at most six decades that hold all marks; (0, 0) when there is nothing to show."""
     filled = np.flatnonzero(counts)
     if not len(filled):
         return 0.0, 0.0
     high = float(edges_ns[filled[-1] + 1])
-    low = max(float(edges_ns[filled[0]]), high / 1e7, 1.0)
+    above = filled[edges_ns[filled] > 0]
+    low = max(float(edges_ns[above[0]]) if len(above) else 0.0, high / _MAX_RANGE, 1.0)
     for mark in marks:
-        if math.isfinite(mark.at_ns) and mark.at_ns > 0:
+        if math.isfinite(mark.at_ns) and mark.at_ns >= 1:
             low, high = min(low, mark.at_ns), max(high, mark.at_ns)
     return (low / 1.1, high * 1.1) if math.isfinite(high) else (0.0, 0.0)
 
@@ -59,8 +65,8 @@ def draw_histogram(
     top_rows = 1 if height >= 4 and marks else 0
     axis_rows = 1 if height >= 3 else 0
     plot = canvas.view(0, top_rows, width, height - top_rows - axis_rows)
-    _draw_marks(canvas, marks, low, high, height - axis_rows)
     _draw_columns(plot, regrid(edges_ns, counts, width, low, high))
+    _draw_marks(canvas, marks, low, high, height - axis_rows)
     if axis_rows:
         _draw_decades(canvas, height - 1, low, high)
 
@@ -86,11 +92,13 @@ def _draw_marks(canvas: Canvas, marks: Sequence[QuantileMark], low: float, high:
     """Labels from the right, the most extreme first, so that the tail keeps its label when there is no room."""
     free = canvas.width
     for mark in sorted(marks, key=lambda mark: -mark.at_ns):
-        if not (math.isfinite(mark.at_ns) and mark.at_ns > 0):
+        if not (math.isfinite(mark.at_ns) and mark.at_ns >= 1):
             continue
         x = _column_of(mark.at_ns, low, high, canvas.width)
         for y in range(1, rows):
-            canvas.put(x, y, canvas.glyphs.axis, mark.ink)
+            if canvas.codes[y, x] == _BLANK:
+                canvas.put(x, y, canvas.glyphs.axis, mark.ink)
+            canvas.ink(x, y, 1, mark.ink)
         begin = min(x, free - len(mark.label))
         if begin >= 0:
             canvas.put(begin, 0, mark.label, mark.ink)

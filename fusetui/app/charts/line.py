@@ -140,8 +140,9 @@ def _draw_labels(area: Canvas, scale: Scale, series: Sequence[Series], limit: Li
     wanted: list[tuple[float, str, int]] = []
     for one in series:
         known = one.values[np.isfinite(one.values)]
-        if one.label and len(known):
-            wanted.append((_row_of(scale, float(known[-1]), area.height), one.label, one.ink))
+        if one.label:
+            row = _row_of(scale, float(known[-1]), area.height) if len(known) else 0
+            wanted.append((row, one.label, one.ink))
     if limit is not None:
         # A limit above the range still has its place: the top line, where the eye looks for it.
         wanted.append((_row_of(scale, limit.value, area.height) - 0.25, limit.label, limit.ink))

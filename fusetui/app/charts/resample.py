@@ -36,7 +36,7 @@ def columns(values: npt.ArrayLike, width: int, reduce: Reduce = "max") -> Floats
     number = np.add.reduceat(known, starts, axis=-1)
     if reduce == "max":
         top = np.maximum.reduceat(np.where(known, data, -np.inf), starts, axis=-1)
-        return np.where(number > 0, top, np.nan)
+        return np.asarray(np.where(number > 0, top, np.nan), np.float64)
     total = np.add.reduceat(np.where(known, data, 0.0), starts, axis=-1)
     divisor = np.maximum(number, 1) if reduce == "mean" else 1
     return np.where(number > 0, total / divisor, np.nan)

@@ -140,9 +140,9 @@ def _draw_stats(canvas: Canvas, cores: Cores, share: Floats) -> None:
     idlest = int(np.nanargmin(share)) if known.any() else -1
     mean = float(share[known].mean()) if known.any() else None
     rows = (
-        ("mean", fmt.ratio(mean), ""),
-        ("max", fmt.ratio(share[busiest] if busiest >= 0 else None), _at(cores, busiest)),
         ("λ", fmt.ratio(cores.imbalance.lambda_), ""),
+        ("max", fmt.ratio(share[busiest] if busiest >= 0 else None), _at(cores, busiest)),
+        ("mean", fmt.ratio(mean), ""),
         ("J", fmt.ratio(cores.imbalance.jain), ""),
         ("min", fmt.ratio(share[idlest] if idlest >= 0 else None), _at(cores, idlest)),
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from fusetui.analysis.rows import RowQuery
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.app import fmt
@@ -14,6 +16,8 @@ from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import Ink
 from fusetui.app.panes.common import CORES_TEACH, time_span
 from fusetui.app.panes.cores_busy import mean_share, range_label
+
+MAX_ITEM_LINES = 3
 
 
 class CoresHeatPane(ListPane):
@@ -46,22 +50,25 @@ Blind to  what a busy core achieves: waiting on memory counts as busy."""
     def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
         cores = snapshot.cores
         foot = 2 if canvas.height >= 5 else 0
-        data, self._spans = group_rows(cores.busy_share, canvas.height - foot, "mean")
+        lines = canvas.height - foot
+        data, self._spans = group_rows(cores.busy_share, lines, "mean")
+        self.item_lines = max(1, min(MAX_ITEM_LINES, lines // max(1, len(self._spans))))
+        used = len(self._spans) * self.item_lines
         label_cells = 10 if canvas.width >= 30 else 0
         value_cells = 5 if canvas.width >= 40 else 0
         left = label_cells + 1 if label_cells else 0
         heat = canvas.width - left - value_cells
-        draw_heat(canvas.view(left, 0, heat, len(self._spans)), data, 0.0, 1.0, how="mean")
+        draw_heat(canvas.view(left, 0, heat, used), np.repeat(data, self.item_lines, axis=0), 0.0, 1.0, how="mean")
         means = mean_share(cores)
-        for y, (first, last) in enumerate(self._spans):
+        for i, (first, last) in enumerate(self._spans):
+            y = i * self.item_lines
             canvas.put(0, y, fmt.fit(range_label(cores.labels, first, last), label_cells), Ink.DIM)
             if value_cells:
                 group = means[first : last + 1]
                 canvas.put(canvas.width - 4, y, fmt.ratio(float(group.mean())))
         cursor = self.cursor(self.keys(snapshot))
         if cursor is not None and label_cells:
-            canvas.view(0, 0, label_cells, canvas.height).select(cursor)
+            canvas.view(0, 0, label_cells, used).select(cursor * self.item_lines)
         if foot:
-            y = len(self._spans)
-            draw_time_axis(canvas.view(left, y, heat, 1), 0, *time_span(snapshot))
-            draw_legend(canvas, left, y + 1, "0", "1")
+            draw_time_axis(canvas.view(left, used, heat, 1), 0, *time_span(snapshot))
+            draw_legend(canvas, left, used + 1, "0", "1")

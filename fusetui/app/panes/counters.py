@@ -15,9 +15,9 @@ from fusetui.app.palette import Ink
 _SPARK = 2
 _SECONDS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _COLUMNS = (
-    Column("counter", 18),
-    Column("of", 6, priority=2),
-    Column("", 10, grow=True, priority=3),
+    Column("counter", 15, grow=True),
+    Column("of", 5, priority=2),
+    Column("", 8, grow=True, priority=3),
     Column("now    ", 9, right=True),
     Column("max    ", 9, right=True, priority=1),
 )

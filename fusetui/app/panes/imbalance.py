@@ -36,7 +36,7 @@ Blind to  imbalance inside a core, and placement that is unequal by design."""
         if balance.lambda_ is None and not np.isfinite(snapshot.cores.lambda_by_slot).any():
             draw_text(canvas, f"λ is not defined here: {balance.why or 'fewer than two cores did work'}.")
             return
-        head = draw_facts(canvas.view(0, 0, canvas.width, canvas.height // 2), _facts(snapshot), 7, 7)
+        head = draw_facts(canvas.view(0, 0, canvas.width, canvas.height // 2), _facts(snapshot), 7, 5)
         plot = canvas.view(0, head, canvas.width, canvas.height - head)
         series = [Series(snapshot.cores.lambda_by_slot, f"λ {fmt.ratio(balance.lambda_)}", Ink.ACCENT, thick=True)]
         draw_lines(plot, series, time=time_span(snapshot))

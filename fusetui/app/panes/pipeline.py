@@ -50,7 +50,8 @@ class PipelinePane(Pane):
     TITLE = "Pipeline"
     HELP = """The way of work through the accelerator: compile plan → runtime queue → core placement → completion.
 
-COMPILE PLAN    shares of executions by mapping: planned (the plan's choice ran), adapted, fallback (column mapping).
+COMPILE PLAN    shares of executions by mapping (column mapping): hit (planned: the plan's choice ran), adapted,
+                fb (fallback: no plan fitted); the sparkline is the share that missed, full at one half.
 RUNTIME QUEUE   queue wait = start_ns - enqueue_ns of executions: p99, p95, p50.
 CORE PLACEMENT  λ = max/mean - 1 of busy time over cores; stretch = slowest core - mean core per parallel step (p95);
                 J = Jain's index of busy time over cores.
@@ -92,9 +93,9 @@ Blind to        anything the source does not record; each stage's own screen say
         self.action_choose()
 
     def compose_canvas(self, canvas: Canvas) -> None:
-        if self.snapshot is None or not canvas.height or not canvas.width:
+        if not canvas.height or not canvas.width:
             return
-        cells = (_plan(self.snapshot), _queue(self.snapshot), _cores(self.snapshot), _completion(self.snapshot))
+        cells = _cells(self.snapshot)
         if canvas.width >= BOXES_FROM and canvas.height >= BOX_LINES:
             self._draw_boxes(canvas, cells)
         else:
@@ -103,7 +104,7 @@ Blind to        anything the source does not record; each stage's own screen say
             canvas.fade()
 
     def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
-        for y, cell in enumerate((_plan(snapshot), _queue(snapshot), _cores(snapshot), _completion(snapshot))):
+        for y, cell in enumerate(_cells(snapshot)):
             canvas.put(0, y, f"{cell.name:<15} {cell.first}  {cell.second}")
 
     def _draw_boxes(self, canvas: Canvas, cells: tuple[Cell, ...]) -> None:
@@ -129,6 +130,18 @@ Blind to        anything the source does not record; each stage's own screen say
                 x = canvas.put(x, 0, f" {canvas.glyphs.first}first", Ink.WARN)
 
 
+def _cells(snapshot: Snapshot | None) -> tuple[Cell, ...]:
+    if snapshot is None:
+        names = (
+            ("COMPILE PLAN", "PLAN"),
+            ("RUNTIME QUEUE", "QUEUE"),
+            ("CORE PLACEMENT", "CORES"),
+            ("COMPLETION", "DONE"),
+        )
+        return tuple(Cell(name, short, "", "", fmt.DASH, _NO_DATA, teaches=True) for name, short in names)
+    return _plan(snapshot), _queue(snapshot), _cores(snapshot), _completion(snapshot)
+
+
 def _draw_cell(area: Canvas, cell: Cell) -> None:
     area.put(0, 0, cell.first, Ink.DIM if cell.teaches else cell.ink)
     area.put(0, 1, cell.second, Ink.DIM)
@@ -148,8 +161,8 @@ def _plan(snapshot: Snapshot) -> Cell:
         f"hit      {fmt.percent(shares.planned)}",
         f"adapted  {fmt.percent(shares.adapted)} fb {fmt.percent(shares.fallback)}",
         f"hit {fmt.percent(shares.planned).replace(' ', '')}",
-        by_slot,
-        high=1.0,
+        1 - by_slot,
+        high=0.5,
     )
 
 

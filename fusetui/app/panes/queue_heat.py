@@ -17,6 +17,9 @@ from fusetui.app.palette import Ink
 from fusetui.app.panes.common import QUEUE_TEACHES, quantile_text, samples, stream_inks, time_span
 from fusetui.app.panes.queue_streams import ordered
 
+MAX_ITEM_LINES = 4
+"""A stream is at most this many lines tall where there is room: taller tells nothing more."""
+
 
 class QueueHeatPane(ListPane):
     TITLE = "Queue wait · stream × time"
@@ -44,25 +47,29 @@ Blind to  work still waiting in a slot: it shows once it starts."""
         rows = ordered(snapshot)
         names = [row.name for row in rows]
         foot = 2 if canvas.height >= 5 else 0
-        shown = self.in_view(names, canvas.height - foot)
+        lines = canvas.height - foot
+        self.item_lines = max(1, min(MAX_ITEM_LINES, lines // len(names)))
+        shown = self.in_view(names, lines // self.item_lines)
+        used = len(shown) * self.item_lines
         label_cells = min(12, max(len(name) for name in names)) if canvas.width >= 24 else 0
         value_cells = 13 if canvas.width >= 50 else 0
         left = label_cells + 1 if label_cells else 0
         heat_cells = canvas.width - left - value_cells
         data = np.stack([row.heat_ns for row in rows])
         low, high, log = bounds(data)
-        part = data[shown.start : shown.stop]
-        draw_heat(canvas.view(left, 0, heat_cells, len(shown)), part, low, high, log=log)
+        part = np.repeat(data[shown.start : shown.stop], self.item_lines, axis=0)
+        draw_heat(canvas.view(left, 0, heat_cells, used), part, low, high, log=log)
         inks = stream_inks(snapshot)
-        for y, i in enumerate(shown):
+        for i in shown:
+            y = (i - shown.start) * self.item_lines
             canvas.put(0, y, fmt.fit(names[i], label_cells), inks[names[i]])
             if value_cells:
                 canvas.put(left + heat_cells + 1, y, f"p99 {quantile_text(rows[i].wait, 'p99')}")
         cursor = self.cursor(names)
         if cursor is not None and cursor in shown:
-            canvas.ink(0, cursor - shown.start, label_cells, inks[names[cursor]])
-            canvas.view(0, 0, max(1, label_cells), canvas.height).select(cursor - shown.start)
+            canvas.view(0, 0, max(1, label_cells), used).select((cursor - shown.start) * self.item_lines)
         if foot:
-            draw_time_axis(canvas.view(left, len(shown), heat_cells, 1), 0, *time_span(snapshot))
-            x = draw_legend(canvas, left, len(shown) + 1, fmt.duration(low).strip(), fmt.duration(high).strip())
-            canvas.put(x + 1, len(shown) + 1, "log" if log else "", Ink.DIM)
+            draw_time_axis(canvas.view(left, used, heat_cells, 1), 0, *time_span(snapshot))
+            lowest = fmt.duration(low).strip() if low else "0"
+            x = draw_legend(canvas, left, used + 1, lowest, fmt.duration(high).strip())
+            canvas.put(x + 1, used + 1, "log" if log else "", Ink.DIM)

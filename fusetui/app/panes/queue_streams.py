@@ -86,7 +86,9 @@ Blind to  work that waits before it is handed to the runtime (batching, the host
         data = np.stack([row.heat_ns for row in rows])
         low, high, log = bounds(data)
         draw_heat(canvas.view(x, 1, cells, len(shown)), data[shown.start : shown.stop], low, high, log=log)
-        canvas.put(x, 0, fmt.clip(f"0 to {fmt.duration(high).strip()}", cells), Ink.DIM)
+        ends = (fmt.duration(ns).replace(" ", "") if ns else "0" for ns in (low, high))
+        legend = "–".join(ends) + (" log" if log else "")
+        canvas.put(x, 0, fmt.clip(legend, cells), Ink.DIM)
         if canvas.height >= 6:
             draw_time_axis(canvas.view(x, len(shown) + 1, cells, 1), 0, *time_span(snapshot))
 

@@ -20,9 +20,9 @@ _COLUMNS = (
     Column("runs ", 5, right=True),
     Column("busy   ", 7, right=True, priority=1),
     Column("p95   ", 8, right=True),
-    Column("p99   ", 8, right=True, priority=3),
-    Column("served", 8, priority=4),
-    Column("of it ", 6, right=True, priority=2),
+    Column("p99   ", 8, right=True, priority=4),
+    Column("", 8, priority=3, grow=True),
+    Column("served", 6, right=True, priority=2),
 )
 
 
@@ -61,9 +61,10 @@ Blind to  priorities: a stream that is meant to yield looks unfairly treated."""
         places = layout(_COLUMNS, canvas.width)
         draw_header(canvas, 0, _COLUMNS, places)
         inks = stream_inks(snapshot)
+        bar_cells = next((cells for i, _, cells in places if i == _SHARE), 0)
         for y, i in enumerate(shown, 1):
             share = rows[i].served_ns / rows[i].demand_ns if rows[i].demand_ns > 0 else float("nan")
-            texts = _texts(rows[i], share, canvas.glyphs.rows)
+            texts = _texts(rows[i], share, bar_cells, canvas.glyphs.rows)
             draw_row(canvas, y, _COLUMNS, places, texts, (inks[rows[i].name], *[Ink.FG] * 4, Ink.ACCENT, Ink.FG))
         cursor = self.cursor(names)
         if cursor is not None and cursor in shown:
@@ -77,14 +78,14 @@ def ordered(snapshot: Snapshot) -> list[StreamRow]:
     return sorted(snapshot.streams, key=lambda row: (-max(0, row.busy_ns).bit_length(), row.name))
 
 
-def _texts(row: StreamRow, share: float, bar_glyphs: str) -> tuple[str, ...]:
+def _texts(row: StreamRow, share: float, bar_cells: int, bar_glyphs: str) -> tuple[str, ...]:
     return (
         row.name,
         fmt.count(row.executions),
         fmt.duration(row.busy_ns),
         quantile_text(row.service, "p95"),
         quantile_text(row.service, "p99"),
-        bar_text(min(1.0, share), _COLUMNS[_SHARE].cells, bar_glyphs),
+        bar_text(min(1.0, share), bar_cells, bar_glyphs),
         fmt.percent(share),
     )
 

@@ -7,6 +7,7 @@ from fusetui.analysis.snapshot import Snapshot
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.line import Limit, Series, draw_lines
+from fusetui.app.charts.spark import draw_spark
 from fusetui.app.palette import Ink
 from fusetui.app.pane import Pane
 from fusetui.app.panes.common import over, quantile, samples, time_span, unit_of
@@ -45,7 +46,7 @@ Blind to  work that was never enqueued or recorded; in slots with few requests p
         return RowQuery(order="latency", kind=snapshot.latency_of)
 
     def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
-        scale, unit = self._unit(snapshot)
+        scale = self._unit(snapshot)[0]
         slo = snapshot.header.slo_ns
         lines = snapshot.latency_series
         series = [
@@ -54,9 +55,12 @@ Blind to  work that was never enqueued or recorded; in slots with few requests p
             Series(lines.p50_ns, self._label(snapshot, "p50", scale), Ink.DIM),
         ]
         limit = None if slo is None else Limit(float(slo), f"SLO  {fmt.short(slo / scale):>4}", Ink.WARN)
-        if canvas.width < 44 and canvas.height >= 3:
-            self._draw_line_of_values(canvas, snapshot, unit)
+        if canvas.width < 44 or canvas.height < 3:
+            self._draw_values(canvas, snapshot)
             canvas = canvas.view(0, 1, canvas.width, canvas.height - 1)
+            if canvas.height < 2:
+                draw_spark(canvas, 0, 0, canvas.width, lines.p99_ns, self._ink(snapshot))
+                return
         draw_lines(canvas, series, unit=scale, limit=limit, time=time_span(snapshot))
 
     def _unit(self, snapshot: Snapshot) -> tuple[float, str]:
@@ -71,8 +75,9 @@ Blind to  work that was never enqueued or recorded; in slots with few requests p
         breach = " ✗" if name == "p99" and over(value, snapshot.header.slo_ns) else ""
         return f"{name} {mark}{fmt.number(None if value is None else value / scale)}{breach}"
 
-    def _draw_line_of_values(self, canvas: Canvas, snapshot: Snapshot, unit: str) -> None:
+    def _draw_values(self, canvas: Canvas, snapshot: Snapshot) -> None:
         x = 0
         for name, ink in (("p99", self._ink(snapshot)), ("p95", Ink.ACCENT), ("p50", Ink.DIM)):
             value, bound = quantile(snapshot.latency, name)
-            x = canvas.put(x, 0, f"{name}{fmt.bounded(value, bound)} ", ink)
+            breach = name == "p99" and over(value, snapshot.header.slo_ns)
+            x = canvas.put(x, 0, f"{name}{fmt.bounded(value, bound)}{' ✗' if breach else '  '} ", ink)
