@@ -95,6 +95,8 @@ class ArrowTrace:
             before = len(self._places)
             self._segments[-1].scan()
             self._collect()
+            # Its index has grown with it.
+            del self._sidecars[len(self._segments) - 1 :]
             while self._next_segment():
                 self._collect()
             return len(self._places) > before
@@ -143,8 +145,6 @@ class ArrowTrace:
             path = sidecar_path(segment_path(self._path, len(self._sidecars)))
             self._sidecars.append(read_sidecar(path, self._recording) if self._recording else {})
         entry = self._sidecars[segment].get(place.start)
-        if entry is None and self._recording and segment == len(self._segments) - 1:
-            self._sidecars[segment] = {}
         if entry is not None and entry[0] == place.rows and entry[1] <= entry[2]:
             return entry[1], entry[2], place.rows
         before = self._times[-1][1] if self._times else 0
@@ -161,6 +161,8 @@ def _ending(segment: StreamFile) -> str:
     cut = segment.size - segment.position
     if segment.damage:
         return f"{segment.where}: damaged at byte {segment.position}, {cut} bytes lost: {segment.damage}"
-    if segment.ended:
+    if segment.ended and (segment.has_footer or not segment.is_file):
         return ""
+    if segment.is_file:
+        return f"{segment.where}: an Arrow file without its footer, read as far as it goes, {cut} bytes cut"
     return f"{segment.where}: ends without end-of-stream marker, {cut} bytes cut"

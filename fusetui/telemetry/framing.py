@@ -55,7 +55,7 @@ class Message:
 def metadata_length(prefix: bytes, where: str, limits: Limits) -> int:
     """Length of the metadata that follows an 8-byte prefix; 0 is the end of the stream. Raises TelemetryError."""
     if _U32.unpack_from(prefix)[0] != CONTINUATION:
-        raise TelemetryError(where, f"not an Arrow message (begins with {prefix.hex(' ')})")
+        raise TelemetryError(where, f"not an Arrow message (begins with {prefix[:8].hex(' ')})")
     length: int = _I32.unpack_from(prefix, 4)[0]
     if length < 0 or length > limits.metadata:
         raise TelemetryError(where, f"message metadata of {length} bytes is over the limit of {limits.metadata}")
@@ -105,38 +105,38 @@ def decoded_bytes(message: Message, body: bytes | memoryview, where: str, limits
 
 def _parse(data: bytes) -> Message | None:
     root = _U32.unpack_from(data)[0]
-    header_type = _field(data, root, 1)
+    header_type = flat_field(data, root, 1)
     kind = _KINDS.get(data[header_type]) if header_type else None
-    header = _field(data, root, 2)
+    header = flat_field(data, root, 2)
     if kind is None or header is None:
         return None
-    body_at = _field(data, root, 3)
+    body_at = flat_field(data, root, 3)
     body_bytes = _I64.unpack_from(data, body_at)[0] if body_at else 0
     table = header + _U32.unpack_from(data, header)[0]
     if kind == "schema":
         return Message(kind, body_bytes)
     dictionary, delta = 0, False
     if kind == "dictionary":
-        id_at, data_at, delta_at = (_field(data, table, i) for i in range(3))
+        id_at, data_at, delta_at = (flat_field(data, table, i) for i in range(3))
         if data_at is None:
             raise ValueError("dictionary without data")
         dictionary = _I64.unpack_from(data, id_at)[0] if id_at else 0
         delta = bool(delta_at and data[delta_at])
         table = data_at + _U32.unpack_from(data, data_at)[0]
-    rows_at = _field(data, table, 0)
+    rows_at = flat_field(data, table, 0)
     return Message(
         kind,
         body_bytes,
         rows=_I64.unpack_from(data, rows_at)[0] if rows_at else 0,
         dictionary=dictionary,
         delta=delta,
-        compressed=_field(data, table, 3) is not None,
+        compressed=flat_field(data, table, 3) is not None,
         buffers=_buffers(data, table),
     )
 
 
 def _buffers(data: bytes, table: int) -> npt.NDArray[np.int64] | None:
-    at = _field(data, table, 2)
+    at = flat_field(data, table, 2)
     if at is None:
         return None
     vector = at + _U32.unpack_from(data, at)[0]
@@ -144,8 +144,8 @@ def _buffers(data: bytes, table: int) -> npt.NDArray[np.int64] | None:
     return np.frombuffer(data, "<i8", count * 2, vector + 4).reshape(count, 2)
 
 
-def _field(data: bytes, table: int, number: int) -> int | None:
-    """Position of a table's field `number`, None when it has its default."""
+def flat_field(data: bytes, table: int, number: int) -> int | None:
+    """Position of a flatbuffer table's field, None when it has its default. Raises struct.error, ValueError."""
     vtable = table - _I32.unpack_from(data, table)[0]
     if vtable < 0:
         raise ValueError("vtable before the buffer")

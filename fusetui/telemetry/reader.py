@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from fusetui.telemetry.decoder import BatchDecoder, Chains, Frame, extend_chains
 from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.footer import FILE_MAGIC
 from fusetui.telemetry.framing import PREFIX_BYTES, Message, metadata_length, parse_message
 from fusetui.telemetry.guard import DEFAULT_LIMITS, BinaryReader, GuardedReader, Limits, refuse_foreign
 from fusetui.telemetry.header import Header
 
-FILE_MAGIC: Final = b"ARROW1\x00\x00"
 _MAX_BAD_IN_A_ROW: Final = 100
 
 

@@ -33,12 +33,14 @@ class SpooledTrace:
         header: Header,
         *,
         memory_bytes: int = DEFAULT_MEMORY_BYTES,
-        notes: Sequence[str] = (),
+        notes: Sequence[str] | Callable[[], Sequence[str]] = (),
         where: str = "import",
+        cancel: Callable[[], None] | None = None,
     ) -> None:
         """batches  canonical batches, or a function that returns them, called on the thread; empty ones are left out
-        notes    lines to begin with; the iterator's side may add more through `note`
+        notes    lines to show, or a function that tells them now; `note` adds more
         where    names the input in errors
+        cancel   called by `close` to wake an iterator that waits
         """
         self.header = header
         self.complete = False
@@ -46,7 +48,9 @@ class SpooledTrace:
         self._batches = batches
         self._where = where
         self._memory_left = memory_bytes
-        self._notes = list(notes)
+        self._given_notes = notes
+        self._notes: list[str] = []
+        self._cancel = cancel
         self._kept: list[pa.RecordBatch | tuple[int, int]] = []
         self._times: list[tuple[int, int, int]] = []
         self._file: IO[bytes] | None = None
@@ -59,8 +63,9 @@ class SpooledTrace:
 
     @property
     def notes(self) -> Sequence[str]:
+        given = self._given_notes() if callable(self._given_notes) else self._given_notes
         with self._changed:
-            return tuple(self._notes)
+            return (*given, *self._notes)
 
     def note(self, line: str) -> None:
         """Add a line to `notes`; any thread may."""
@@ -113,6 +118,8 @@ class SpooledTrace:
     def close(self) -> None:
         """Stop the thread, at the next batch at the latest, and forget everything."""
         self._stop.set()
+        if self._cancel is not None:
+            self._cancel()
         self._thread.join(timeout=5.0)
         with self._changed:
             if self._file is not None:

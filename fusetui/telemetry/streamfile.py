@@ -1,7 +1,7 @@
 """One file of Arrow IPC messages with random access: found by a scan of the message headers, read by `pread`.
 
-An IPC file is its stream after 8 bytes of magic, so both are read the same way, and a file whose footer is missing
-loses nothing. The file is not mapped into memory: one that is cut while mapped kills its reader.
+An IPC file whose footer is missing is read as the stream that follows its magic, so it loses nothing.
+The file is not mapped into memory: one that is cut while mapped kills its reader.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from fusetui.telemetry.decoder import BatchDecoder, Chains, Frame, extend_chains
 from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.footer import FILE_MAGIC, TAIL_BYTES, footer_length, footer_offsets, footer_schema
 from fusetui.telemetry.framing import PREFIX_BYTES, Message, metadata_length, parse_message
 from fusetui.telemetry.guard import Limits, refuse_foreign
 from fusetui.telemetry.header import Header
 
-FILE_MAGIC: Final = b"ARROW1\x00\x00"
 RECORDING_KEY: Final = b"fusetui.recording"
 _PEEK_BYTES: Final = 4096
 
@@ -64,10 +64,14 @@ class StreamFile:
         self.size = 0
         magic = self._pread(0, 8)
         self.is_file = magic == FILE_MAGIC
+        self.has_footer = False
         self.position = 8 if self.is_file else 0
         if not self.is_file and len(magic) >= 4:
             refuse_foreign(magic, self.where)
-        self.scan()
+        if self.is_file:
+            self._scan_footer()
+        if not self.has_footer:
+            self.scan()
         if not self._streams:
             self.release()
             raise TelemetryError(self.where, self.damage or "no whole schema in it", "is it an Arrow capture?")
@@ -96,6 +100,8 @@ class StreamFile:
 
     def scan(self) -> None:
         """Find the messages written since the last scan."""
+        if self.has_footer:
+            return
         self.size = os.fstat(self._open()).st_size
         while not self.damage and not (self.ended and self.is_file) and self.position + PREFIX_BYTES <= self.size:
             try:
@@ -117,6 +123,28 @@ class StreamFile:
             os.close(self._fd)
             self._fd = -1
             self._decoder = None
+
+    def _scan_footer(self) -> None:
+        self.size = os.fstat(self._open()).st_size
+        length = footer_length(self._pread(self.size - TAIL_BYTES, TAIL_BYTES), self.size)
+        if length == 0:
+            return
+        if length > self._limits.message:
+            raise TelemetryError(self.where, f"a footer of {length} bytes is over the limit of {self._limits.message}")
+        footer = self._pread(self.size - TAIL_BYTES - length, length)
+        dictionaries, batches = footer_offsets(footer, self.where)
+        message, head = footer_schema(self._path, self.where, self._limits)
+        self._take(message, head)
+        for offset in dictionaries + batches:
+            self.position = self._start = offset
+            try:
+                head = self._head(offset, self.where)
+                message = parse_message(head[PREFIX_BYTES:], self.where, self._limits)
+                self._take(message, head)
+            except TelemetryError as error:
+                self.damage = self.damage or error.what
+        self.has_footer = self.ended = True
+        self.position = self.size
 
     def _step(self) -> bool:
         """Take one message; False when it is not whole yet."""
@@ -156,18 +184,22 @@ class StreamFile:
             self.batches.append(BatchAt(self._start, self.position, message.rows, len(self._streams) - 1, self._chains))
 
     def _frame(self, offset: int, where: str) -> Frame:
-        head = self._pread(offset, _PEEK_BYTES)
-        if len(head) < PREFIX_BYTES:
-            raise TelemetryError(where, "the file became shorter while it was read")
-        length = metadata_length(head, where, self._limits)
-        if len(head) < PREFIX_BYTES + length:
-            head = self._pread(offset, PREFIX_BYTES + length)
-        head = head[: PREFIX_BYTES + length]
+        head = self._head(offset, where)
         message = parse_message(head[PREFIX_BYTES:], where, self._limits)
         body = self._pread(offset + len(head), message.body_bytes)
         if len(body) < message.body_bytes:
-            raise TelemetryError(where, "the file became shorter while it was read")
+            raise TelemetryError(where, "the message goes beyond the end of the file")
         return Frame(message, head, body)
+
+    def _head(self, offset: int, where: str) -> bytes:
+        """Prefix and metadata of the message at `offset`."""
+        head = self._pread(offset, _PEEK_BYTES) if 0 <= offset < self.size else b""
+        if len(head) < PREFIX_BYTES:
+            raise TelemetryError(where, "a message is said to be beyond the end of the file")
+        length = metadata_length(head, where, self._limits)
+        if len(head) < PREFIX_BYTES + length:
+            head = self._pread(offset, PREFIX_BYTES + length)
+        return head[: PREFIX_BYTES + length]
 
     def _pread(self, offset: int, size: int) -> bytes:
         try:

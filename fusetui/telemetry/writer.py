@@ -8,6 +8,7 @@ from typing import Final, Literal, Protocol, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fusetui.telemetry.framing import PREFIX_BYTES
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import SCHEMA
 
@@ -57,13 +58,15 @@ class Encoder:
         self, header: Header, compression: Compression = None, extra_metadata: dict[bytes, bytes] | None = None
     ) -> None:
         schema = SCHEMA.with_metadata({**header.to_metadata(), **(extra_metadata or {})})
+        self._schema: bytes = schema.serialize().to_pybytes()
+        self._begun = False
         options = pa.ipc.IpcWriteOptions(compression=compression, use_threads=False)
         self._sink = _Sink()
         self._writer = pa.ipc.new_stream(pa.PythonFile(self._sink, mode="w"), schema, options=options)
 
     def start(self) -> bytes:
         """The schema message."""
-        return self._sink.take()
+        return self._schema
 
     def parts(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         """The batch in pieces that every reader's limits admit, at most MAX_BATCH_ROWS rows each."""
@@ -72,12 +75,21 @@ class Encoder:
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """The batch with the dictionaries that changed. Raises pyarrow.ArrowInvalid when it is not in SCHEMA."""
         self._writer.write_batch(compacted(batch))
-        return self._sink.take()
+        return self._take()
 
     def end(self) -> bytes:
         """The end-of-stream marker."""
         self._writer.close()
-        return self._sink.take()
+        return self._take()
+
+    def _take(self) -> bytes:
+        data = self._sink.take()
+        if self._begun:
+            return data
+        # The writer holds its schema back until the first batch; ours has gone out already, so a reader that waits
+        # for a quiet producer knows the header. A schema message has no body.
+        self._begun = True
+        return data[PREFIX_BYTES + int.from_bytes(data[4:8], "little") :]
 
 
 class StreamWriter:
