@@ -1,0 +1,130 @@
+"""A simulated accelerator as a source, for looking around without hardware and for tests that need known truth.
+
+Deterministic: the same seed gives the same rows, whatever the speed and whenever it is polled. Kernels really queue
+(first come first served on each core), so queue waits, depth and tails follow from the arrivals, and everything that
+arrives comes out. Every minute, from second 20 to 30, core 3 of device 0 runs 2.2 times slower and prefill requests
+come in a burst. The header says `simulated`; no number is of a real device.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from fusetui.sources.simulated_device import CHUNK_NS, Device
+from fusetui.sources.simulated_load import ROWS_PER_REQUEST, SLOW_CORE
+from fusetui.sources.simulated_rows import PLAN, Columns, Rows, to_batch
+from fusetui.sources.spec import OpenOptions, parameters
+from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.header import Header
+from fusetui.telemetry.source import SourceHealth, Transport
+
+NAMES: Final = ("sim",)
+SYNTAX: Final = "sim, sim:seed=3,rate=20000,speed=1,devices=2,cores=8: a simulated accelerator"
+
+_ROWS_PER_POLL: Final = 250_000
+_FARTHEST_BEHIND_NS: Final = 2_000_000_000
+_MAX_RATE: Final = 2_000_000.0
+
+
+class SimulatedSource:
+    """Simulated telemetry, paced by a clock.
+
+    rate      rows per simulated second when all is well, about
+    speed     simulated time per wall time; a machine too slow for rate x speed simulates slower, and loses nothing
+    start_ns  epoch time of the first moment (default: now)
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        rate: float = 5_000.0,
+        speed: float = 1.0,
+        devices: int = 2,
+        cores: int = 8,
+        start_ns: int | None = None,
+        monotonic_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        if not (0 < rate <= _MAX_RATE and 0 < speed <= 1000 and 1 <= devices <= 64 and SLOW_CORE < cores <= 256):
+            raise ValueError("rate 1 to 2 million, speed up to 1000, 1 to 64 devices, 4 to 256 cores each")
+        self.header = Header(
+            source="simulated",
+            hardware={"devices": f"{devices} simulated", "cores": f"{cores} per device"},
+            build={"seed": str(seed)},
+            plans={PLAN: "shapes of the first two buckets of each stream"},
+        )
+        self.generation = 0
+        self.transport: Transport | None = None
+        self._rows = Rows(Device(seed, rate / ROWS_PER_REQUEST, devices * cores), devices, cores)
+        self._start_ns = time.time_ns() if start_ns is None else start_ns
+        self._speed = speed
+        self._monotonic_ns = monotonic_ns
+        self._began_ns = monotonic_ns()
+        self._closed = threading.Event()
+        self._taken = self._batches = 0
+
+    def poll(self, timeout_s: float) -> Sequence[pa.RecordBatch]:
+        wait_s = (self._rows.position_ns + CHUNK_NS - self._target_ns()) / self._speed / 1e9
+        if wait_s > 0:
+            self._closed.wait(min(wait_s, timeout_s))
+        if self._closed.is_set():
+            return ()
+        parts: list[Columns] = []
+        rows = 0
+        target_ns = self._target_ns()
+        while self._rows.position_ns + CHUNK_NS <= target_ns and rows < _ROWS_PER_POLL:
+            step = self._rows.step()
+            parts += step
+            rows += sum(len(part["kind"]) for part in step)
+        self._forgive(target_ns)
+        if not parts:
+            return ()
+        self._taken += rows
+        self._batches += 1
+        return (to_batch(parts, self._start_ns),)
+
+    def now_ns(self) -> int | None:
+        position_ns = self._rows.position_ns
+        return self._start_ns + position_ns if position_ns else None
+
+    def health(self) -> SourceHealth:
+        return SourceHealth(
+            name="simulated",
+            state="ended" if self._closed.is_set() else "live" if self._batches else "waiting",
+            rows=self._taken,
+            batches=self._batches,
+            lag_ns=0 if self._batches else None,
+            detail="simulated accelerator",
+        )
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _target_ns(self) -> int:
+        return int((self._monotonic_ns() - self._began_ns) * self._speed)
+
+    def _forgive(self, target_ns: int) -> None:
+        """Let wall time lost to a slow machine or a suspended terminal be lost, not caught up with."""
+        behind_ns = target_ns - self._rows.position_ns
+        if behind_ns > _FARTHEST_BEHIND_NS * self._speed:
+            self._began_ns += int(behind_ns / self._speed)
+
+
+def open_spec(spec: str, options: OpenOptions) -> SimulatedSource:
+    """`sim` with optional seed, rate, speed, devices and cores."""
+    given = parameters(spec, ("seed", "rate", "speed", "devices", "cores"))
+    try:
+        return SimulatedSource(
+            seed=int(given.get("seed", 0)),
+            rate=given.get("rate", 5_000.0),
+            speed=given.get("speed", 1.0),
+            devices=int(given.get("devices", 2)),
+            cores=int(given.get("cores", 8)),
+        )
+    except (ValueError, OverflowError) as error:
+        raise TelemetryError(spec, str(error)) from None

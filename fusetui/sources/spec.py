@@ -1,0 +1,46 @@
+"""What a source is opened with: the words a person typed and the limits of this run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fusetui.telemetry.errors import TelemetryError
+
+Overflow = Literal["block", "drop"]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOptions:
+    """Limits and manners common to all sources.
+
+    memory_bytes  what the source may hold of batches not yet polled
+    overflow      when that is full: "block" stops reading the producer, "drop" counts and drops whole batches
+    token         what each connecting producer must show (None: nothing)
+    allow_remote  listen beyond this machine; needs a token
+    """
+
+    memory_bytes: int = 128 << 20
+    overflow: Overflow = "block"
+    token: str | None = None
+    allow_remote: bool = False
+
+
+def parameters(spec: str, known: tuple[str, ...]) -> dict[str, float]:
+    """The numbers in `name:key=1,key=2`. Raises TelemetryError naming what is not known or not a number."""
+    _, _, rest = spec.partition(":")
+    found: dict[str, float] = {}
+    for part in filter(None, rest.split(",")):
+        key, _, value = part.partition("=")
+        if key not in known:
+            raise TelemetryError(spec, f"unknown parameter {key!r}", f"known: {', '.join(known) or 'none'}")
+        try:
+            found[key] = float(value)
+        except ValueError:
+            raise TelemetryError(spec, f"{key} is {value!r}, not a number") from None
+    return found
+
+
+def no_parameters(spec: str) -> None:
+    """Raises TelemetryError when `spec` has parameters."""
+    parameters(spec, ())
