@@ -232,6 +232,8 @@ class Snapshot:
     rows_per_s      events per second of trace time over the window
     ingest_per_s    events per second of wall time taken in lately
     raw_from_ns     the raw rows behind the numbers reach back to here (drill-down), None: none kept
+    late_rows       rows older than the window when they came; early_rows: in the future or with impossible times
+    notes           what the numbers leave out or put together, one line each
     """
 
     version: int
@@ -279,3 +281,6 @@ class Snapshot:
     raw_from_ns: int | None
     raw_rows: int
     columns_seen: Mapping[str, int]
+    late_rows: int = 0
+    early_rows: int = 0
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,254 @@
+"""Contract batches as plain numpy columns: words become small ids that mean the same in every batch of a run.
+
+Tables of words and of places are bounded: what comes after they are full shares one entry, "(others)".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fusetui.telemetry.schema import KINDS, MAPPINGS, SCHEMA
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
+
+NULL: Final = -(1 << 63)
+"""Stands for a null in int64 columns."""
+EXECUTION, REQUEST, COUNTER, MARK = range(4)
+OTHERS: Final = "(others)"
+MAX_WORDS: Final = 1 << 16
+
+
+@dataclass(slots=True)
+class Columns:
+    """Rows as arrays of shape (n,). Times int64 ns, NULL where null; ids int32, -1 where null.
+
+    kind     EXECUTION, REQUEST, COUNTER, MARK; 4 for anything else
+    node     0 for null
+    mapping  index in MAPPINGS
+    stream   id of (host, stream); place: id of (host, device, core), see `Places`
+    event    event time: end, else start, else enqueue
+    """
+
+    kind: npt.NDArray[np.int8]
+    name: Codes
+    host: Codes
+    stream: Codes
+    place: Codes
+    device: Codes
+    node: Codes
+    group: Codes
+    mapping: npt.NDArray[np.int8]
+    unit: Codes
+    enqueue: Ints
+    start: Ints
+    end: Ints
+    launch: Ints
+    request: Ints
+    value: npt.NDArray[np.float64]
+    event: Ints
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def take(self, keep: Bools | Ints | slice) -> Columns:
+        """Some of the rows."""
+        return Columns(*(getattr(self, f.name)[keep] for f in fields(self)))
+
+
+def concat(parts: Sequence[Columns]) -> Columns:
+    """All rows of several parts, at least one."""
+    if len(parts) == 1:
+        return parts[0]
+    return Columns(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Columns)))
+
+
+class Words:
+    """Strings to ids, first come first kept; id 0 is OTHERS."""
+
+    def __init__(self, limit: int = MAX_WORDS, known: Sequence[str] | None = None) -> None:
+        self._fixed = known is not None
+        self.words: list[str] = list(known) if known is not None else [OTHERS]
+        self._ids = {word: i for i, word in enumerate(self.words)}
+        self._limit = limit
+        self.overflowed = False
+        self._last: tuple[int, int, int] | None = None
+        self._last_dictionary: pa.Array | None = None
+        self._last_ids: Codes = np.full(1, -1, np.int32)
+
+    def ids(self, column: pa.Array) -> Codes:
+        """Ids of a dictionary column (n,); -1 for null, and for words outside a fixed list `len(known)`."""
+        if column.null_count == len(column):
+            return _constant(-1, len(column), np.int32)
+        if not isinstance(column, pa.DictionaryArray):
+            column = column.cast(pa.utf8()).dictionary_encode()
+        return self._of_dictionary(column.dictionary)[plain(column.indices, -1)]
+
+    def _of_dictionary(self, dictionary: pa.Array) -> Codes:
+        key = dictionary_key(dictionary)
+        if key != self._last:
+            ids = [-1 if word is None else self._id(word) for word in dictionary.to_pylist()]
+            self._last_ids = np.array([*ids, -1], np.int32)
+            self._last, self._last_dictionary = key, dictionary
+        return self._last_ids
+
+    def _id(self, word: str) -> int:
+        found = self._ids.get(word)
+        if found is not None:
+            return found
+        if self._fixed:
+            return len(self.words)
+        if len(self.words) >= self._limit:
+            self.overflowed = True
+            return 0
+        self._ids[word] = len(self.words)
+        self.words.append(word)
+        return len(self.words) - 1
+
+
+class Keys:
+    """Tuples of small integers to dense ids, first come first kept; later ones share the last id."""
+
+    def __init__(self, limit: int) -> None:
+        self.keys: list[tuple[int, ...]] = []
+        self._ids: dict[tuple[int, ...], int] = {}
+        self._limit = limit
+        self.overflowed = False
+
+    def ids(self, *columns: npt.NDArray[np.int32]) -> Codes:
+        """The id of each row of the columns, all (n,)."""
+        n = len(columns[0])
+        if n == 0:
+            return np.zeros(0, np.int32)
+        bounds = [_bounds(column) for column in columns]
+        cells = 1
+        for low, high in bounds:
+            cells *= high - low + 1
+        if cells == 1:
+            return _constant(self._id(tuple(low for low, _ in bounds)), n, np.int32)
+        if cells > max(4096, 4 * n):
+            rows, where = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+            return np.array([self._id(tuple(map(int, row))) for row in rows], np.int32)[where.reshape(-1)]
+        packed = np.zeros(n, np.int64)
+        for column, (low, high) in zip(columns, bounds, strict=True):
+            if high > low:
+                packed = packed * (high - low + 1) + (column - low)
+        table = np.zeros(cells, np.int32)
+        for cell in np.flatnonzero(np.bincount(packed, minlength=cells)).tolist():
+            rest, key = cell, []
+            for low, high in reversed(bounds):
+                rest, digit = divmod(rest, high - low + 1)
+                key.append(low + digit)
+            table[cell] = self._id(tuple(reversed(key)))
+        return table[packed]
+
+    def _id(self, key: tuple[int, ...]) -> int:
+        found = self._ids.get(key)
+        if found is not None:
+            return found
+        if len(self.keys) >= self._limit:
+            self.overflowed = True
+            return self._limit
+        self._ids[key] = len(self.keys)
+        self.keys.append(key)
+        return len(self.keys) - 1
+
+
+class Reader:
+    """Turns the canonical batches of one run into Columns, with one set of ids for all of them.
+
+    max_streams, max_places  distinct streams and places kept apart; the id `max_streams` (`max_places`) is the rest
+    """
+
+    def __init__(self, max_streams: int = 256, max_places: int = 64 * 256) -> None:
+        self.names = Words()
+        self.hosts = Words(1 << 12)
+        self.stream_words = Words()
+        self.units = Words(256)
+        self.streams = Keys(max_streams)
+        self.places = Keys(max_places)
+        self._kinds = Words(known=KINDS)
+        self._mappings = Words(known=MAPPINGS)
+        self.seen: dict[str, int] = {}
+
+    def read(self, batch: pa.RecordBatch) -> Columns:
+        """The batch as Columns; columns it lacks are null."""
+        schema = batch.schema
+        column = {}
+        for field in SCHEMA:
+            at = schema.get_field_index(field.name)
+            column[field.name] = batch.column(at) if at >= 0 else pa.nulls(len(batch), field.type)
+        self.seen = {name: len(batch) - values.null_count for name, values in column.items()}
+        start, end = plain(column["start_ns"], NULL), plain(column["end_ns"], NULL)
+        enqueue = plain(column["enqueue_ns"], NULL)
+        host, device = self.hosts.ids(column["host"]), plain(column["device"], -1)
+        mapping = self._mappings.ids(column["mapping"])
+        return Columns(
+            kind=self._kinds.ids(column["kind"]).astype(np.int8),
+            name=self.names.ids(column["name"]),
+            host=host,
+            stream=self.streams.ids(host, self.stream_words.ids(column["stream"])),
+            place=self.places.ids(host, device, plain(column["core"], -1)),
+            device=device,
+            node=plain(column["node"], 0),
+            group=plain(column["group"], -1),
+            mapping=mapping
+            if mapping.strides == (0,)
+            else np.where(mapping < len(MAPPINGS), mapping, -1).astype(np.int8),
+            unit=self.units.ids(column["unit"]),
+            enqueue=enqueue,
+            start=start,
+            end=end,
+            launch=plain(column["launch_ns"], NULL),
+            request=plain(column["request"], NULL),
+            value=_floats(column["value"]),
+            event=_event_time(enqueue, start, end, column),
+        )
+
+
+def _event_time(enqueue: Ints, start: Ints, end: Ints, column: dict[str, pa.Array]) -> Ints:
+    if column["end_ns"].null_count == 0:
+        return end
+    event = np.where(end == NULL, start, end)
+    return np.where(event == NULL, enqueue, event)
+
+
+def dictionary_key(dictionary: pa.Array) -> tuple[int, int, int]:
+    """Tells dictionaries apart while they are held: batches of one stream share theirs."""
+    data = dictionary.buffers()[-1]
+    return (data.address if data is not None else 0, len(dictionary), dictionary.offset)
+
+
+def plain(column: pa.Array, missing: int) -> npt.NDArray[np.int64]:
+    """An integer column as numpy with `missing` for null; all null: one value seen n times (stride 0)."""
+    if column.null_count == len(column):
+        return _constant(missing, len(column), column.type.to_pandas_dtype())
+    if column.null_count:
+        column = pc.fill_null(column, missing)
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
+    if column.null_count == len(column):
+        return _constant(np.nan, len(column), np.float64)
+    if column.null_count:
+        column = pc.fill_null(column, float("nan"))
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _constant(value: float, n: int, dtype: type) -> npt.NDArray:
+    return np.broadcast_to(np.array(value, dtype), (n,))
+
+
+def _bounds(column: Codes) -> tuple[int, int]:
+    if column.strides == (0,):
+        return int(column[0]), int(column[0])
+    return int(column.min()), int(column.max())

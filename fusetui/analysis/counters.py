@@ -1,0 +1,78 @@
+"""Counter series over the window: mean per slot, largest and latest value."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fusetui.analysis.columns import COUNTER, NULL, OTHERS, Columns, Keys, Reader
+from fusetui.analysis.snapshot import CounterRow
+
+Ints = npt.NDArray[np.int64]
+
+MAX_SERIES = 512
+
+
+class Counters:
+    """Counter readings per series (name, host, device, unit) and ring slot; at most MAX_SERIES series.
+
+    Later series are not kept: readings of many things put together would mean nothing.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._keys = Keys(MAX_SERIES)
+        self._n = np.zeros((MAX_SERIES + 1, slots), np.int64)
+        self._sum = np.zeros((MAX_SERIES + 1, slots), np.float64)
+        self._max = np.full((MAX_SERIES + 1, slots), -np.inf)
+        self._last = np.full(MAX_SERIES + 1, np.nan)
+        self._last_ns = np.full(MAX_SERIES + 1, NULL, np.int64)
+
+    @property
+    def overflowed(self) -> bool:
+        """More series than are kept."""
+        return self._keys.overflowed
+
+    def add(self, rows: Columns, ring: Ints) -> None:
+        """Take in the counter rows; ring: ring slot per row (n,). Readings that are not finite are left out."""
+        chosen = np.flatnonzero((rows.kind == COUNTER) & np.isfinite(rows.value))
+        if chosen.size == 0:
+            return
+        series = self._keys.ids(rows.name[chosen], rows.host[chosen], rows.device[chosen], rows.unit[chosen])
+        slot, value, event = ring[chosen], rows.value[chosen], rows.event[chosen]
+        np.add.at(self._n, (series, slot), 1)
+        np.add.at(self._sum, (series, slot), value)
+        np.maximum.at(self._max, (series, slot), value)
+        order = np.lexsort((event, series))
+        newest = order[np.append(series[order][1:] != series[order][:-1], True)]
+        newest = newest[event[newest] >= self._last_ns[series[newest]]]
+        self._last[series[newest]], self._last_ns[series[newest]] = value[newest], event[newest]
+
+    def clear(self, slots: Ints) -> None:
+        """Forget some ring slots."""
+        used = len(self._keys.keys) + 1
+        self._n[:used, slots] = 0
+        self._sum[:used, slots] = 0.0
+        self._max[:used, slots] = -np.inf
+
+    def rows(self, reader: Reader, order: Ints, from_ns: int) -> tuple[CounterRow, ...]:
+        """The series with a reading in the window, by name and device; order: ring slots in time order."""
+        found = []
+        for at, (name, host, device, unit) in enumerate(self._keys.keys):
+            n = self._n[at, order]
+            if not n.any() or self._last_ns[at] < from_ns:
+                continue
+            with np.errstate(invalid="ignore", over="ignore"):
+                means = np.where(n > 0, self._sum[at, order] / np.maximum(n, 1), np.nan)
+            place = reader.hosts.words[host] if host >= 0 and len(reader.hosts.words) > 2 else ""
+            where = f"{place}:{device}" if place and device >= 0 else place or (str(device) if device >= 0 else "")
+            found.append(
+                CounterRow(
+                    name=reader.names.words[name] if name >= 0 else OTHERS,
+                    device=where,
+                    unit=reader.units.words[unit] if unit >= 0 else "",
+                    last=float(self._last[at]),
+                    max=float(self._max[at, order].max()),
+                    by_slot=means,
+                )
+            )
+        return tuple(sorted(found, key=lambda row: (row.name, row.device)))

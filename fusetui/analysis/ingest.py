@@ -1,0 +1,307 @@
+"""The ingest thread: source -> filter -> window -> snapshot in a mailbox that the screen looks into.
+
+One daemon thread does all the work. Nothing is ever queued towards the screen: `snapshot` is the newest, and older
+ones are forgotten.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, Protocol
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from fusetui.analysis import rows as row_tables
+from fusetui.analysis.allocator import keep_freed_blocks
+from fusetui.analysis.filter import Filter, compile_filter
+from fusetui.analysis.frame import Context, snapshot_of
+from fusetui.analysis.rows import RowQuery
+from fusetui.analysis.slots import Grid, ladder_below
+from fusetui.analysis.snapshot import Snapshot
+from fusetui.analysis.window import Window
+from fusetui.telemetry.source import Source, SourceHealth, TransportState
+from fusetui.telemetry.text import safe_text
+
+LIVE_WINDOW_NS: Final = 60_000_000_000
+FIT_ROWS: Final = 500_000
+COALESCE_ROWS: Final = 10_000
+MAX_SHARE: Final = 0.2
+"""Most of the thread's time that snapshots may take: costly ones come less often."""
+_LONGEST_POLL_S: Final = 0.2
+_RATE_S: Final = 2.0
+
+
+class Recorder(Protocol):
+    """Where batches are also written to; it reports its own failures."""
+
+    def write(self, batch: pa.RecordBatch) -> None: ...
+
+
+class Ingest:
+    """Takes in a source and keeps the newest Snapshot.
+
+    window_ns     length of the window; None: 60 s live, the whole trace in a replay (as much of it as holds about
+                  500k rows)
+    memory_bytes  bound for raw rows and histograms together
+    tick_s        seconds between snapshots
+    snapshot      the newest, None before the first; read it from any thread
+    failed        why the thread ended, None while all is well
+    """
+
+    def __init__(
+        self, source: Source, *, window_ns: int | None = None, memory_bytes: int = 512 << 20, tick_s: float = 0.5
+    ) -> None:
+        self.snapshot: Snapshot | None = None
+        self.failed: str | None = None
+        self._source = source
+        self._fit = window_ns is None and source.transport is not None
+        self._asked_ns = window_ns
+        self._tick_s = tick_s
+        self._filter: Filter | None = None
+        self._recorder: Recorder | None = None
+        self._grid = self._choose_grid()
+        self._window = Window(self._grid, memory_bytes)
+        self._generation = source.generation
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+        self._changed = threading.Condition()
+        self._rebuild = False
+        self._stop = threading.Event()
+        self._version = 0
+        self._fresh = True
+        self._cost_s = 0.0
+        self._taken: list[tuple[float, int]] = []
+        self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; waits up to 2 s for the thread. The source is the caller's to close."""
+        self._stop.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(2.0)
+
+    def wait_for(self, version: int, timeout_s: float) -> Snapshot | None:
+        """The newest snapshot once its version is at least `version`; None when that takes too long."""
+        with self._changed:
+            reached = self._changed.wait_for(
+                lambda: self.snapshot is not None and self.snapshot.version >= version, timeout_s
+            )
+            return self.snapshot if reached else None
+
+    @property
+    def window_ns(self) -> int:
+        """Length of the window, a whole number of slots."""
+        return self._grid.width * self._grid.count
+
+    def set_window(self, window_ns: int) -> None:
+        """Another window length, from the raw rows that are still there; at least 1 ms."""
+        self._asked_ns, self._fit = max(window_ns, 1_000_000), False
+        self._grid = Grid.of_window(self._asked_ns)
+        self._rebuild = True
+
+    def set_filter(self, text: str) -> None:
+        """Only rows that pass from now on, and again over the raw rows that are there. Raises FilterError."""
+        self._filter = compile_filter(text)
+        self._rebuild = True
+
+    def set_tick(self, tick_s: float) -> None:
+        """Seconds between snapshots."""
+        self._tick_s = min(max(tick_s, 0.02), 60.0)
+
+    def tee(self, recorder: Recorder | None) -> None:
+        """Every batch that comes in also goes to recorder.write, in the ingest thread; None ends that."""
+        self._recorder = recorder
+
+    def rows(self, query: RowQuery) -> pl.DataFrame:
+        """The rows behind the numbers, filtered as they are; see `analysis.rows`. Not for the UI thread."""
+        return row_tables.rows(self._window.raw(), query, self._filter)
+
+    def raw(self) -> list[pa.RecordBatch]:
+        """The raw batches kept, oldest first, unfiltered: the flight recorder."""
+        return self._window.raw()
+
+    def _run(self) -> None:
+        keep_freed_blocks()
+        try:
+            self._loop()
+        except BaseException as error:  # noqa: BLE001 - native libraries panic with BaseException; the view must go on
+            self._fail(error)
+
+    def _loop(self) -> None:
+        due = time.monotonic()
+        while not self._stop.is_set():
+            wait_s = min(max(due - time.monotonic(), 0.0), _LONGEST_POLL_S)
+            batches = self._source.poll(wait_s)
+            if self._stop.is_set():
+                return
+            if self._source.generation != self._generation:
+                self._jump()
+            self._take(batches)
+            now = time.monotonic()
+            if self._rebuild:
+                self._refill()
+            if now >= due or self._pending_rows >= COALESCE_ROWS:
+                self._flush()
+            if now >= due:
+                self._publish()
+                spent = time.monotonic() - now
+                due = now + max(self._tick_s, spent / MAX_SHARE)
+
+    def _jump(self) -> None:
+        """Time jumped: what was there is of another time."""
+        self._generation = self._source.generation
+        self._pending, self._pending_rows = [], 0
+        self._window.reset(self._grid)
+        self._fresh = True
+
+    def _take(self, batches: Sequence[pa.RecordBatch]) -> None:
+        for batch in batches:
+            if self._recorder is not None:
+                self._recorder.write(batch)
+            self._pending.append(batch)
+            self._pending_rows += len(batch)
+
+    def _flush(self) -> None:
+        pending, self._pending, self._pending_rows = self._pending, [], 0
+        now_ns = self._source.now_ns()
+        for batch in _coalesced(pending):
+            self._window.keep_raw(batch)
+            self._add(batch, now_ns)
+            self._taken.append((time.monotonic(), len(batch)))
+            self._fresh = True
+
+    def _add(self, batch: pa.RecordBatch, now_ns: int | None) -> None:
+        self._window.add(batch if self._filter is None else self._filter.apply(batch), now_ns)
+
+    def _refill(self) -> None:
+        """The window anew from the raw rows, after another window length or filter."""
+        self._rebuild = False
+        self._flush()
+        self._window.begin(self._grid)
+        now_ns = self._source.now_ns()
+        if now_ns is None:
+            now_ns = self._window.raw_last_ns
+        for batch in self._window.raw(None if now_ns is None else now_ns - self.window_ns):
+            self._add(batch, now_ns)
+            if self._stop.is_set():
+                return
+        self._fresh = True
+
+    def _publish(self) -> None:
+        """A new snapshot; the old one with a new time when nothing else is new."""
+        if self._fit:
+            self._follow_growth()
+        health, transport = self._source.health(), self._transport_state()
+        now_ns = self._source.now_ns()
+        if now_ns is None:
+            now_ns = self._window.newest_ns or 0
+        last = self.snapshot
+        same_slot = last is not None and now_ns < last.slot_start_ns[-1] + last.slot_ns and now_ns >= last.now_ns
+        if last is not None and not self._fresh and same_slot and (now_ns == last.now_ns or not self._window.open_work):
+            self._version += 1
+            context = {"version": self._version, "taken_s": time.monotonic(), "now_ns": now_ns}
+            self._post(replace(last, health=health, transport=transport, ingest_per_s=self._ingest_rate(), **context))
+            return
+        self._version += 1
+        self._fresh = False
+        context = Context(
+            version=self._version,
+            taken_s=time.monotonic(),
+            header=self._source.header,
+            health=health,
+            transport=transport,
+            generation=self._generation,
+            filter_text=self._filter.text if self._filter else "",
+            ingest_per_s=self._ingest_rate(),
+        )
+        self._post(snapshot_of(self._window, now_ns, context))
+
+    def _post(self, snapshot: Snapshot) -> None:
+        with self._changed:
+            self.snapshot = snapshot
+            self._changed.notify_all()
+
+    def _ingest_rate(self) -> float:
+        """Rows per second of wall time over the last seconds."""
+        now = time.monotonic()
+        self._taken = [(at, n) for at, n in self._taken if at > now - _RATE_S]
+        return sum(n for _, n in self._taken) / _RATE_S
+
+    def _transport_state(self) -> TransportState | None:
+        return self._source.transport.state() if self._source.transport is not None else None
+
+    def _choose_grid(self) -> Grid:
+        if self._asked_ns is not None:
+            return Grid.of_window(self._asked_ns)
+        transport = self._source.transport
+        if transport is None:
+            return Grid.of_window(LIVE_WINDOW_NS)
+        state = transport.state()
+        span = max(state.end_ns - state.start_ns, 1)
+        count = int(np.sum(transport.density(120)))
+        if count > FIT_ROWS:
+            return Grid.of_window(ladder_below(max(span * FIT_ROWS // count, 1)))
+        return Grid.of_span(state.start_ns, state.end_ns + (span // 2 if state.growing else 0))
+
+    def _follow_growth(self) -> None:
+        """A replayed trace that grows, or has done growing, may need other slots."""
+        transport = self._source.transport
+        assert transport is not None
+        state = transport.state()
+        grid = self._grid
+        first, end = grid.origin, grid.origin + grid.width * grid.count
+        fits = first <= state.start_ns and state.end_ns < end if grid.origin else True
+        if fits and state.growing:
+            return
+        wanted = self._choose_grid()
+        if wanted != grid:
+            self._grid = wanted
+            self._refill()
+
+    def _fail(self, error: BaseException) -> None:
+        """Say why, in the mailbox too."""
+        text = safe_text(f"{error}" or type(error).__name__, 500)
+        last = self.snapshot
+        health = last.health if last is not None else SourceHealth(name="source", state="failed")
+        self._version += 1
+        self.failed = text
+        health = replace(health, state="failed", last_error=text)
+        if last is not None:
+            self._post(replace(last, version=self._version, health=health))
+            return
+        context = Context(self._version, time.monotonic(), self._source.header, health, None, self._generation, "", 0.0)
+        self._post(snapshot_of(Window(self._grid, 1 << 20), 0, context))
+
+
+def _coalesced(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """The same rows in batches of at least COALESCE_ROWS where small ones came."""
+    out: list[pa.RecordBatch] = []
+    group: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if len(batch) == 0:
+            continue
+        group.append(batch)
+        size += len(batch)
+        if size >= COALESCE_ROWS:
+            out += _one(group)
+            group, size = [], 0
+    return out + _one(group)
+
+
+def _one(group: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    if len(group) < 2:
+        return group
+    try:
+        return [pa.concat_batches(group)]
+    except pa.ArrowInvalid:
+        # Their words together do not fit the index type of a dictionary column: they stay apart.
+        return group

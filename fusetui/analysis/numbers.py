@@ -1,0 +1,215 @@
+"""The totals of a window: exactly from its raw rows, or from its slots when those are gone or too many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fusetui.analysis.accumulate import BY_EXECUTION, BY_REQUEST, COUNT, Accumulators
+from fusetui.analysis.busy import by_key_and_end, disjoint, union_ns
+from fusetui.analysis.cohort import cohort_of
+from fusetui.analysis.columns import EXECUTION, Columns
+from fusetui.analysis.imbalance import stretch_of_steps
+from fusetui.analysis.launch import NEVER, call_times, exposed_gaps
+from fusetui.analysis.openwork import OpenWork
+from fusetui.analysis.quantiles import tail_of, tail_of_counts
+from fusetui.analysis.queue import depth_from_slots, depth_of
+from fusetui.analysis.rings import HistogramRing
+from fusetui.analysis.snapshot import Depth, LatencyOf, Tail, TailCohort
+from fusetui.analysis.work import Ints, Work, executions, requests
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The window looked at: its first ns, now, and the ring slots in time order with how long each has lasted."""
+
+    from_ns: int
+    now_ns: int
+    order: Ints
+    lasted_ns: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class StreamNumbers:
+    """One stream; as in `snapshot.StreamRow`."""
+
+    busy_ns: int
+    wait: Tail
+    service: Tail
+    depth: Depth
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Totals over the window; place_busy_ns [P] int64, stretch_ns (steps,) int64."""
+
+    latency_of: LatencyOf
+    latency: Tail
+    queue_wait: Tail
+    service: Tail
+    call: Tail
+    span_ns: int | None
+    busy_ns: int | None
+    exposed_ns: int | None
+    depth: Depth
+    streams: dict[int, StreamNumbers]
+    place_busy_ns: Ints
+    stretch_ns: Ints
+    stretch_why: str
+    cohort: TailCohort | None
+
+
+def from_rows(rows: Columns, open_work: OpenWork, at: Interval, acc: Accumulators, across_hosts: bool) -> Numbers:
+    """Exactly, from every row in the window."""
+    ran, asked = executions(rows), requests(rows)
+    latency_of: LatencyOf = "request" if len(asked) or open_work.requests.any() else "execution"
+    items = asked if latency_of == "request" else ran
+    ages = open_work.request_ages(at.now_ns) if latency_of == "request" else open_work.execution_ages(at.now_ns)
+    waiting, running = open_work.waiting, open_work.running
+    waits = ran.waited
+    own_call, call = call_times(ran)
+    stream_order = by_key_and_end(ran.rows.stream, ran.rows.end)
+    gaps = exposed_gaps(ran, stream_order, np.full(acc.streams_used + 1, NEVER, np.int64))
+    return Numbers(
+        latency_of=latency_of,
+        latency=tail_of(items.latency, ages),
+        queue_wait=tail_of(ran.wait[waits], open_work.ages(waiting, open_work.enqueue, at.now_ns)),
+        service=tail_of(ran.service, open_work.ages(running, open_work.start, at.now_ns)),
+        call=tail_of(call[own_call]),
+        span_ns=int(ran.rows.end.max()) - int(ran.rows.start.min()) if len(ran) else None,
+        busy_ns=union_ns(ran.rows.start, ran.rows.end) if len(ran) else None,
+        exposed_ns=int(gaps.sum()) if ran.joined.any() else None,
+        depth=_depth(ran.rows.enqueue[waits], ran.rows.start[waits], open_work, waiting, at),
+        streams=_streams(ran, stream_order, open_work, at),
+        place_busy_ns=_busy_by_place(ran, acc.places_used),
+        stretch_ns=stretch_of_steps(ran, across_hosts),
+        stretch_why="no step ran on two or more cores",
+        cohort=cohort_of(items, latency_of),
+    )
+
+
+def from_slots(
+    acc: Accumulators, open_work: OpenWork, at: Interval, newest: Columns | None, across_hosts: bool
+) -> Numbers:
+    """From the slots; steps and cohorts, which need rows, over the newest rows that were kept."""
+    counts = acc.counts.sum(axis=0)
+    latency_of: LatencyOf = "request" if counts[COUNT["requests"]] or open_work.requests.any() else "execution"
+    kind = BY_REQUEST if latency_of == "request" else BY_EXECUTION
+    ages = open_work.request_ages(at.now_ns) if latency_of == "request" else open_work.execution_ages(at.now_ns)
+    ran = executions(newest) if newest is not None else None
+    items = requests(newest) if newest is not None and latency_of == "request" else ran
+    any_work = bool(counts[COUNT["executions"]])
+    depth_by_slot = depth_per_slot(acc.wait_ns.sum(axis=0), counts_joined(acc), open_work, at)
+    return Numbers(
+        latency_of=latency_of,
+        latency=_ring_tail(acc.latency, slice(kind, kind + 1), ages),
+        queue_wait=_ring_tail(acc.wait, slice(None), open_work.ages(open_work.waiting, open_work.enqueue, at.now_ns)),
+        service=_ring_tail(acc.service, slice(None), open_work.ages(open_work.running, open_work.start, at.now_ns)),
+        call=_ring_tail(acc.call, slice(None)),
+        span_ns=int(acc.end_ns.max() - acc.start_ns.min()) if any_work else None,
+        busy_ns=round(float(acc.busy_ns.sum())) if any_work else None,
+        exposed_ns=int(counts[COUNT["exposed_ns"]]) if counts[COUNT["joined"]] else None,
+        depth=depth_from_slots(depth_by_slot, _waiting_now(open_work)),
+        streams={key: _ring_stream(acc, key, open_work, at) for key in range(acc.streams_used)},
+        place_busy_ns=np.rint(acc.place_busy_ns[: acc.places_used].sum(axis=1)).astype(np.int64),
+        stretch_ns=stretch_of_steps(ran, across_hosts) if ran is not None else np.zeros(0, np.int64),
+        stretch_why="no step ran on two or more cores among the newest rows",
+        cohort=cohort_of(items, latency_of) if items is not None else None,
+    )
+
+
+def depth_per_slot(wait_ns: Floats, known: npt.NDArray[np.bool_], open_work: OpenWork, at: Interval) -> Floats:
+    """Mean depth per slot in time order, [S]; NaN where nothing is known.
+
+    wait_ns  [S] time waited in each ring slot; known [S]: ring slots in which executions with a queue wait ended
+    """
+    waited = wait_ns[at.order]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        depth = waited / at.lasted_ns
+    has_data = known[at.order] | (waited > 0)
+    if open_work.seen:
+        has_data = has_data | (at.lasted_ns > 0)
+    return np.where(has_data & (at.lasted_ns > 0), depth, np.nan)
+
+
+def counts_joined(acc: Accumulators) -> npt.NDArray[np.bool_]:
+    """Ring slots in which an execution with a known enqueue time ended, [S]."""
+    return acc.counts[:, COUNT["joined"]] > 0
+
+
+def _waiting_now(open_work: OpenWork, stream: int | None = None) -> int | None:
+    if not open_work.seen:
+        return None
+    waiting = open_work.waiting if stream is None else open_work.waiting & (open_work.stream == stream)
+    return int(waiting.sum())
+
+
+def _depth(
+    enqueue: Ints,
+    start: Ints,
+    open_work: OpenWork,
+    waiting: npt.NDArray[np.bool_],
+    at: Interval,
+    stream: int | None = None,
+) -> Depth:
+    # Work that started before it was enqueued (a clipped wait) never stood in the queue.
+    begun = np.maximum(start, enqueue)
+    every = np.concatenate([enqueue, open_work.enqueue[waiting]])
+    return depth_of(every, begun, at.from_ns, at.now_ns, _waiting_now(open_work, stream))
+
+
+def _streams(ran: Work, order: Ints | slice, open_work: OpenWork, at: Interval) -> dict[int, StreamNumbers]:
+    """Per stream from executions in `order` by (stream, end)."""
+    stream = ran.rows.stream[order]
+    start, end, enqueue = ran.rows.start[order], ran.rows.end[order], ran.rows.enqueue[order]
+    wait, service, waited = ran.wait[order], ran.service[order], ran.waited[order]
+    begin, stop = disjoint(stream, start, end)
+    covered = np.concatenate([[0], np.cumsum(stop - begin)])
+    edges = np.flatnonzero(np.concatenate([[True], stream[1:] != stream[:-1], [True]])) if stream.size else [0]
+    slices = {int(stream[a]): slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)}
+    for key in np.unique(open_work.stream[open_work.kind == EXECUTION]).tolist():
+        slices.setdefault(key, slice(0, 0))
+    found = {}
+    for key, part in slices.items():
+        mine = open_work.stream == key
+        waits = waited[part]
+        waiting, running = open_work.waiting & mine, open_work.running & mine
+        found[key] = StreamNumbers(
+            busy_ns=int(covered[part.stop] - covered[part.start]),
+            wait=tail_of(wait[part][waits], open_work.ages(waiting, open_work.enqueue, at.now_ns)),
+            service=tail_of(service[part], open_work.ages(running, open_work.start, at.now_ns)),
+            depth=_depth(enqueue[part][waits], start[part][waits], open_work, waiting, at, key),
+        )
+    return found
+
+
+def _busy_by_place(ran: Work, places: int) -> Ints:
+    order = by_key_and_end(ran.rows.place, ran.rows.end)
+    place = ran.rows.place[order]
+    begin, stop = disjoint(place, ran.rows.start[order], ran.rows.end[order])
+    total = np.zeros(places, np.int64)
+    np.add.at(total, place, stop - begin)
+    return total
+
+
+def _ring_tail(ring: HistogramRing, keys: slice, ages: Ints | None = None) -> Tail:
+    counts = ring.total[keys].sum(axis=0)
+    total_ns, largest = float(ring.sum_ns[keys].sum()), int(ring.max_ns[keys].max())
+    return tail_of_counts(counts, total_ns, largest, np.zeros(0, np.int64) if ages is None else ages)
+
+
+def _ring_stream(acc: Accumulators, key: int, open_work: OpenWork, at: Interval) -> StreamNumbers:
+    mine = open_work.stream == key
+    depth = depth_per_slot(acc.wait_ns[key], acc.wait.n[key] > 0, open_work, at)
+    only = slice(key, key + 1)
+    waiting, running = open_work.waiting & mine, open_work.running & mine
+    return StreamNumbers(
+        busy_ns=round(float(acc.stream_busy_ns[key].sum())),
+        wait=_ring_tail(acc.wait, only, open_work.ages(waiting, open_work.enqueue, at.now_ns)),
+        service=_ring_tail(acc.service, only, open_work.ages(running, open_work.start, at.now_ns)),
+        depth=depth_from_slots(depth, _waiting_now(open_work, key)),
+    )

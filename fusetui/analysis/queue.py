@@ -1,0 +1,57 @@
+"""How much waited: queue depth by a sweep of +1 when work is enqueued and -1 when it starts."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fusetui.analysis.snapshot import Depth
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def sweep(enqueue: Ints, start: Ints, from_ns: int, to_ns: int) -> tuple[Ints, Ints]:
+    """Depth as a step function over [from_ns, to_ns].
+
+    enqueue  (n,) when each item was enqueued; start (m,), m <= n, when those that began did
+    Returns (depth, length) of the steps: depth[i] items waited for length[i] ns.
+    """
+    times = np.clip(np.concatenate([enqueue, start]), from_ns, to_ns)
+    # The sign of the step rides in the lowest bit, so that plain values are sorted.
+    times <<= 1
+    times[: enqueue.size] |= 1
+    times.sort()
+    depth = np.cumsum(((times & 1) << 1) - 1)
+    times >>= 1
+    length = np.empty_like(times)
+    length[:-1] = np.diff(times)
+    length[-1:] = to_ns - times[-1:]
+    return depth, length
+
+
+def depth_of(enqueue: Ints, start: Ints, from_ns: int, to_ns: int, now: int | None) -> Depth:
+    """Time-weighted mean, p95 and maximum depth over [from_ns, to_ns] (its first event, where that is later)."""
+    if enqueue.size == 0:
+        return Depth(now=now)
+    from_ns = min(max(from_ns, int(enqueue.min())), to_ns)
+    depth, length = sweep(enqueue, start, from_ns, to_ns)
+    total = int(length.sum())
+    if total <= 0:
+        return Depth(now=now)
+    lasting = length > 0
+    levels, weights = depth[lasting], length[lasting].astype(np.float64)
+    at_depth = np.cumsum(np.bincount(levels, weights=weights))
+    p95 = np.searchsorted(at_depth, 0.95 * total * (1.0 - 1e-9))
+    mean = float(np.dot(levels.astype(np.float64), weights)) / total
+    return Depth(mean=mean, p95=int(p95), max=int(levels.max()), now=now)
+
+
+def depth_from_slots(by_slot: Floats, now: int | None) -> Depth:
+    """The same from mean depths per slot [S]: p95 and maximum are those of the slot means, rounded up."""
+    known = by_slot[~np.isnan(by_slot)]
+    if known.size == 0:
+        return Depth(now=now)
+    ordered = np.sort(known)
+    p95 = ordered[int(np.ceil(0.95 * ordered.size - 1e-9)) - 1]
+    return Depth(mean=float(known.mean()), p95=int(np.ceil(p95)), max=int(np.ceil(ordered[-1])), now=now)

@@ -1,0 +1,121 @@
+"""Rings of time slots holding log histograms: adding is counting, forgetting a slot is clearing a row."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fusetui.analysis.loghist import BUCKETS, REPRESENTATIVE, bucket_of, rank_buckets
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_ONE = np.int32(1)
+
+
+class HistogramRing:
+    """Log histograms per key (a stream, a kind) and slot.
+
+    counts    [K, S, BUCKETS] int32, memory only where touched
+    total     [K, BUCKETS] int64: the sum over the slots
+    n, sum_ns, max_ns  [K, S]
+    """
+
+    def __init__(self, keys: int, slots: int) -> None:
+        self.keys, self.slots = keys, slots
+        self.used = 0
+        self.counts = np.zeros((keys, slots, BUCKETS), np.int32)
+        self.total = np.zeros((keys, BUCKETS), np.int64)
+        self.n = np.zeros((keys, slots), np.int64)
+        self.sum_ns = np.zeros((keys, slots), np.float64)
+        self.max_ns = np.zeros((keys, slots), np.int64)
+        self._low, self._high = BUCKETS, 0
+        self._dirty = np.zeros(slots, np.bool_)
+        self._p50, self._p95, self._p99 = (np.full((keys, slots), np.nan) for _ in range(3))
+        self._all = [np.full(slots, np.nan) for _ in range(3)]
+
+    def add(self, key: npt.NDArray[np.int32], slot: Ints, values: Ints) -> None:
+        """Count values (n,) of their keys in their ring slots."""
+        if values.size == 0:
+            return
+        self.used = max(self.used, int(key.max()) + 1)
+        bucket = bucket_of(values)
+        self._low = min(self._low, int(bucket.min()))
+        self._high = max(self._high, int(bucket.max()) + 1)
+        only = int(slot[0])
+        wide = key.astype(np.int64)
+        if self.used * BUCKETS <= 2 * values.size and bool((slot == only).all()):
+            self._add_to_slot(only, wide, bucket, values)
+        else:
+            self._add_to_slots(slot, wide, bucket, values)
+
+    def _add_to_slot(self, slot: int, key: Ints, bucket: Ints, values: Ints) -> None:
+        """All of a large batch in one slot: count it once, add it twice."""
+        used = self.used
+        fresh = np.bincount(key * BUCKETS + bucket, minlength=used * BUCKETS).reshape(used, BUCKETS)
+        self.counts[:used, slot] += fresh.astype(np.int32)
+        self.total[:used] += fresh
+        self.n[:used, slot] += fresh.sum(axis=1)
+        self.sum_ns[:used, slot] += np.bincount(key, weights=values, minlength=used)
+        np.maximum.at(self.max_ns[:, slot], key, values)
+        self._dirty[slot] = True
+
+    def _add_to_slots(self, slot: Ints, key: Ints, bucket: Ints, values: Ints) -> None:
+        cell = key * self.slots + slot
+        np.add.at(self.counts.reshape(-1), cell * BUCKETS + bucket, _ONE)
+        np.add.at(self.total.reshape(-1), key * BUCKETS + bucket, 1)
+        np.add.at(self.n.reshape(-1), cell, 1)
+        np.add.at(self.sum_ns.reshape(-1), cell, values.astype(np.float64))
+        np.maximum.at(self.max_ns.reshape(-1), cell, values)
+        self._dirty[slot] = True
+
+    def clear(self, slots: Ints) -> None:
+        """Forget some ring slots."""
+        keys = slice(0, self.used)
+        low, high = min(self._low, self._high), self._high
+        for slot in slots.tolist():
+            self.total[keys, low:high] -= self.counts[keys, slot, low:high]
+            self.counts[keys, slot, low:high] = 0
+        for array in (self.n, self.sum_ns, self.max_ns):
+            array[keys, slots] = 0
+        self._dirty[slots] = True
+
+    def series(self, key: int) -> tuple[Floats, Floats, Floats]:
+        """p50, p95, p99 per ring slot of one key, [S]; NaN below 1, 20 and 100 samples."""
+        self._refresh()
+        return self._p50[key], self._p95[key], self._p99[key]
+
+    def series_of_all(self) -> tuple[Floats, Floats, Floats]:
+        """The same over all keys together."""
+        self._refresh()
+        return self._all[0], self._all[1], self._all[2]
+
+    def heat(self, key: int) -> Floats:
+        """p99 per ring slot, the maximum where a slot has fewer than 100 samples, NaN where it has none; [S]."""
+        p99 = self.series(key)[2]
+        few = np.where(self.n[key] > 0, self.max_ns[key].astype(np.float64), np.nan)
+        return np.where(np.isnan(p99), few, p99)
+
+    def _refresh(self) -> None:
+        """Quantiles of the slots that changed since the last look."""
+        dirty = np.flatnonzero(self._dirty)
+        if dirty.size == 0 or self.used == 0:
+            return
+        low, high = min(self._low, self._high), self._high
+        counts = self.counts[: self.used, dirty, low:high]
+        flat = counts.reshape(-1, high - low)
+        shape = (self.used, dirty.size)
+        largest = self.max_ns[: self.used, dirty]
+        for cache, together, (q, least) in zip(
+            (self._p50, self._p95, self._p99), self._all, ((0.5, 1), (0.95, 20), (0.99, 100)), strict=True
+        ):
+            cache[: self.used, dirty] = _quantiles(flat, q, least, low, largest.reshape(-1)).reshape(shape)
+            merged = counts.sum(axis=0, dtype=np.int64)
+            together[dirty] = _quantiles(merged, q, least, low, largest.max(axis=0))
+        self._dirty[:] = False
+
+
+def _quantiles(counts: Ints, q: float, least: int, low: int, largest: Ints) -> Floats:
+    found = rank_buckets(counts, q)
+    values = np.minimum(REPRESENTATIVE[np.maximum(found, 0) + low], largest)
+    return np.where(counts.sum(axis=1) >= least, values, np.nan)

@@ -1,0 +1,79 @@
+"""What executions and requests say about themselves: queue wait, service time, latency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fusetui.analysis.columns import EXECUTION, NULL, REQUEST, Columns
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Work:
+    """Executions or requests that ended, arrays of shape (n,), ns.
+
+    joined   enqueue time known
+    waited   joined, and not a later node of a graph launch: has a queue wait of its own
+    raw      start - enqueue where joined, else 0: negative where it started before the launch call returned
+    wait     queue wait max(0, raw) where waited, else 0
+    service  end - start
+    latency  end - enqueue, end - start without enqueue time
+    """
+
+    rows: Columns
+    joined: Bools
+    waited: Bools
+    raw: Ints
+    wait: Ints
+    service: Ints
+    latency: Ints
+
+    def __len__(self) -> int:
+        return len(self.service)
+
+
+def executions(rows: Columns) -> Work:
+    """The executions among the rows that have begun and ended."""
+    return _work(rows, EXECUTION)
+
+
+def requests(rows: Columns) -> Work:
+    """The requests among the rows that have ended and whose begin (enqueue or start) is known."""
+    return _work(rows, REQUEST)
+
+
+def is_open(rows: Columns) -> Bools:
+    """Executions and requests without an end."""
+    return (rows.end == NULL) & (rows.kind <= REQUEST)
+
+
+def _work(rows: Columns, kind: int) -> Work:
+    ran = (rows.kind == kind) & (rows.end != NULL)
+    if kind == EXECUTION:
+        ran &= rows.start != NULL
+    else:
+        ran &= (rows.start != NULL) | (rows.enqueue != NULL)
+    if not ran.all():
+        rows = rows.take(ran)
+    enqueue, end = rows.enqueue, rows.end
+    joined = enqueue != NULL
+    start = rows.start
+    if kind == REQUEST:
+        start = np.where(start == NULL, enqueue, start)
+    raw = np.where(joined, start - enqueue, 0)
+    waited = joined & (rows.node <= 0)
+    service = np.maximum(end - start, 0)
+    return Work(
+        rows=rows,
+        joined=joined,
+        waited=waited,
+        raw=raw,
+        wait=np.where(waited, np.maximum(raw, 0), 0),
+        service=service,
+        latency=np.where(joined, np.maximum(end - enqueue, 0), service),
+    )
