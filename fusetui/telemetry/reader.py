@@ -110,18 +110,20 @@ class StreamReader:
 
     def _next_stream(self) -> bool:
         """Read a schema; False at the end of the input."""
-        prefix = self._input.read(PREFIX_BYTES)
-        if self.streams == 0 and prefix == FILE_MAGIC:
-            self._is_file = True
+        frame = None
+        while frame is None:
             prefix = self._input.read(PREFIX_BYTES)
-        if not prefix:
-            return False
-        if len(prefix) >= 4:
-            refuse_foreign(prefix, self._where)
-        frame = self._rest(prefix)
-        if frame is None:
-            self.cut_bytes = max(self.cut_bytes, len(prefix))
-            return self.ended and self._next_stream()
+            if self.streams == 0 and prefix == FILE_MAGIC:
+                self._is_file = True
+                prefix = self._input.read(PREFIX_BYTES)
+            if not prefix:
+                return False
+            if len(prefix) >= 4:
+                refuse_foreign(prefix, self._where)
+            frame = self._rest(prefix)
+            if self.cut_bytes:
+                self.ended = False
+                return False
         if frame.message.kind != "schema":
             raise TelemetryError(self._where, f"the stream begins with a {frame.message.kind}, not with a schema")
         self._decoder = BatchDecoder(frame, self._where, self._limits)
