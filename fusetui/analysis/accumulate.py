@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusetui.analysis import launch
-from fusetui.analysis.busy import by_key_and_end, disjoint
+from fusetui.analysis.busy import Order, by_key_and_end, disjoint
 from fusetui.analysis.columns import COUNTER, MARK, Columns
 from fusetui.analysis.loghist import BUCKETS
 from fusetui.analysis.rings import HistogramRing
@@ -22,9 +22,9 @@ from fusetui.analysis.work import Ints, Work, executions, requests
 from fusetui.telemetry.schema import MAPPINGS
 
 COUNTS: Final = (
-    "rows executions requests counters marks joined nodes clipped clock_errors short runtime_outliers delay_outliers "
-    "exposed_ns planned adapted fallback"
-).split()
+    *("rows", "executions", "requests", "counters", "marks", "joined", "nodes", "clipped", "clock_errors", "short"),
+    *("runtime_outliers", "delay_outliers", "exposed_ns", "planned", "adapted", "fallback"),
+)
 COUNT: Final = {name: i for i, name in enumerate(COUNTS)}
 BY_REQUEST, BY_EXECUTION = 0, 1
 _FAR: Final = 1 << 62
@@ -150,7 +150,7 @@ class Accumulators:
         last_end: Ints,
         key: npt.NDArray[np.int32],
         rows: Columns,
-        order: Ints | slice,
+        order: Order,
         head: int,
     ) -> None:
         """Add the busy time that is not yet covered; `order` is by (key, end)."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+Order = Any
+"""An index that puts rows in order: positions (n,), or slice(None) when they are in order already."""
 
 _SAFE: Final = 1 << 62
 
 
-def by_key_and_end(key: Keys, end: Ints) -> Ints | slice:
+def by_key_and_end(key: Keys, end: Ints) -> Order:
     """The order of rows (n,) by key, then by end, as an index. Fast for rows that come in completion order."""
     if key.strides == (0,):
         return slice(None) if bool((end[1:] >= end[:-1]).all()) else np.argsort(end)

@@ -81,7 +81,7 @@ class Filter:
         return batch.filter(pa.array(chosen))
 
 
-def compile_filter(text: str) -> Filter | None:
+def parse_filter(text: str) -> Filter | None:
     """The filter that `text` describes; None when it is blank. Raises FilterError."""
     if not text.strip():
         return None

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusetui.analysis.accumulate import BY_EXECUTION, BY_REQUEST, COUNT
-from fusetui.analysis.columns import NULL, OTHERS
+from fusetui.analysis.columns import NULL, OTHERS, Reader
 from fusetui.analysis.fairness import fairness_of
 from fusetui.analysis.imbalance import imbalance_of, lambda_by_slot
 from fusetui.analysis.loghist import EDGES
@@ -210,24 +210,24 @@ def _level(window: Window) -> Level:
 
 
 def _active_places(window: Window) -> list[int]:
+    """Places with executions in the window."""
     used = window.acc.places_used
-    active: list[int] = np.flatnonzero(
-        window.acc.place_n[:used].any(axis=1) | (window.acc.place_busy_ns[:used] > 0).any(axis=1)
-    ).tolist()
+    busy = window.acc.place_busy_ns[:used]
+    active: list[int] = np.flatnonzero(window.acc.place_n[:used].any(axis=1) | (busy > 0).any(axis=1)).tolist()
     return active
+
+
+def _by_name(reader: Reader, place: int) -> tuple[bool, str, int, int]:
+    """Sorts places by host, device and core, the rest last."""
+    if place >= len(reader.places.keys):
+        return True, "", 0, 0
+    host, device, core = reader.places.keys[place]
+    return False, reader.hosts.words[host] if host >= 0 else "", device, core
 
 
 def _cores(window: Window, numbers: Numbers, at: Interval, level: Level) -> Cores:
     acc, keys = window.acc, window.reader.places.keys
-    far = (1 << 62, 0, 0)
-    words = window.reader.hosts.words
-    places = sorted(
-        _active_places(window),
-        key=lambda i: (
-            words[keys[i][0]] if i < len(keys) and keys[i][0] >= 0 else "",
-            *(keys[i] if i < len(keys) else far),
-        ),
-    )
+    places = sorted(_active_places(window), key=lambda place: _by_name(window.reader, place))
     at_level = np.array([i < len(keys) and _names(keys[i], level) for i in places], np.bool_)
     busy = acc.place_busy_ns[places][:, at.order] if places else np.zeros((0, window.grid.count))
     any_rows = (acc.counts[at.order, COUNT["rows"]] > 0) | (busy > 0).any(axis=0)

@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from fusetui.analysis import rows as row_tables
 from fusetui.analysis.allocator import keep_freed_blocks
-from fusetui.analysis.filter import Filter, compile_filter
+from fusetui.analysis.filter import Filter, parse_filter
 from fusetui.analysis.frame import Context, snapshot_of
 from fusetui.analysis.rows import RowQuery
 from fusetui.analysis.slots import Grid, ladder_below
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.analysis.window import Window
-from fusetui.telemetry.source import Source, SourceHealth, TransportState
+from fusetui.telemetry.source import Source, SourceHealth, Transport, TransportState
 from fusetui.telemetry.text import safe_text
 
 LIVE_WINDOW_NS: Final = 60_000_000_000
@@ -49,6 +49,7 @@ class Ingest:
                   500k rows)
     memory_bytes  bound for raw rows and histograms together
     tick_s        seconds between snapshots
+    source        what it was made with
     snapshot      the newest, None before the first; read it from any thread
     failed        why the thread ended, None while all is well
     """
@@ -58,7 +59,7 @@ class Ingest:
     ) -> None:
         self.snapshot: Snapshot | None = None
         self.failed: str | None = None
-        self._source = source
+        self.source = source
         self._fit = window_ns is None and source.transport is not None
         self._asked_ns = window_ns
         self._tick_s = tick_s
@@ -71,10 +72,10 @@ class Ingest:
         self._pending_rows = 0
         self._changed = threading.Condition()
         self._rebuild = False
+        self._refit = True
         self._stop = threading.Event()
         self._version = 0
         self._fresh = True
-        self._cost_s = 0.0
         self._taken: list[tuple[float, int]] = []
         self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
 
@@ -105,11 +106,11 @@ class Ingest:
         """Another window length, from the raw rows that are still there; at least 1 ms."""
         self._asked_ns, self._fit = max(window_ns, 1_000_000), False
         self._grid = Grid.of_window(self._asked_ns)
-        self._rebuild = True
+        self._rebuild = self._refit = True
 
     def set_filter(self, text: str) -> None:
         """Only rows that pass from now on, and again over the raw rows that are there. Raises FilterError."""
-        self._filter = compile_filter(text)
+        self._filter = parse_filter(text)
         self._rebuild = True
 
     def set_tick(self, tick_s: float) -> None:
@@ -139,10 +140,10 @@ class Ingest:
         due = time.monotonic()
         while not self._stop.is_set():
             wait_s = min(max(due - time.monotonic(), 0.0), _LONGEST_POLL_S)
-            batches = self._source.poll(wait_s)
+            batches = self.source.poll(wait_s)
             if self._stop.is_set():
                 return
-            if self._source.generation != self._generation:
+            if self.source.generation != self._generation:
                 self._jump()
             self._take(batches)
             now = time.monotonic()
@@ -157,7 +158,7 @@ class Ingest:
 
     def _jump(self) -> None:
         """Time jumped: what was there is of another time."""
-        self._generation = self._source.generation
+        self._generation = self.source.generation
         self._pending, self._pending_rows = [], 0
         self._window.reset(self._grid)
         self._fresh = True
@@ -171,7 +172,7 @@ class Ingest:
 
     def _flush(self) -> None:
         pending, self._pending, self._pending_rows = self._pending, [], 0
-        now_ns = self._source.now_ns()
+        now_ns = self.source.now_ns()
         for batch in _coalesced(pending):
             self._window.keep_raw(batch)
             self._add(batch, now_ns)
@@ -186,7 +187,7 @@ class Ingest:
         self._rebuild = False
         self._flush()
         self._window.begin(self._grid)
-        now_ns = self._source.now_ns()
+        now_ns = self.source.now_ns()
         if now_ns is None:
             now_ns = self._window.raw_last_ns
         for batch in self._window.raw(None if now_ns is None else now_ns - self.window_ns):
@@ -197,32 +198,48 @@ class Ingest:
 
     def _publish(self) -> None:
         """A new snapshot; the old one with a new time when nothing else is new."""
-        if self._fit:
-            self._follow_growth()
-        health, transport = self._source.health(), self._transport_state()
-        now_ns = self._source.now_ns()
+        transport = self.source.transport
+        if transport is not None and self._fit:
+            self._follow_growth(transport)
+        if transport is not None and self._refit:
+            self._tell_replay(transport)
+        health, state = self.source.health(), transport.state() if transport is not None else None
+        now_ns = self.source.now_ns()
         if now_ns is None:
             now_ns = self._window.newest_ns or 0
-        last = self.snapshot
-        same_slot = last is not None and now_ns < last.slot_start_ns[-1] + last.slot_ns and now_ns >= last.now_ns
-        if last is not None and not self._fresh and same_slot and (now_ns == last.now_ns or not self._window.open_work):
-            self._version += 1
-            context = {"version": self._version, "taken_s": time.monotonic(), "now_ns": now_ns}
-            self._post(replace(last, health=health, transport=transport, ingest_per_s=self._ingest_rate(), **context))
-            return
         self._version += 1
-        self._fresh = False
-        context = Context(
+        last = self.snapshot
+        if last is not None and self._only_older(last, now_ns):
+            snapshot = replace(
+                last,
+                version=self._version,
+                taken_s=time.monotonic(),
+                now_ns=now_ns,
+                health=health,
+                transport=state,
+                ingest_per_s=self._ingest_rate(),
+            )
+        else:
+            self._fresh = False
+            snapshot = snapshot_of(self._window, now_ns, self._context(health, state))
+        self._post(snapshot)
+
+    def _only_older(self, last: Snapshot, now_ns: int) -> bool:
+        """Nothing came since the last snapshot, and no number in it changes with time alone."""
+        same_slot = last.now_ns <= now_ns < last.slot_start_ns[-1] + last.slot_ns
+        return not self._fresh and same_slot and (now_ns == last.now_ns or not len(self._window.open_work))
+
+    def _context(self, health: SourceHealth, state: TransportState | None) -> Context:
+        return Context(
             version=self._version,
             taken_s=time.monotonic(),
-            header=self._source.header,
+            header=self.source.header,
             health=health,
-            transport=transport,
+            transport=state,
             generation=self._generation,
             filter_text=self._filter.text if self._filter else "",
             ingest_per_s=self._ingest_rate(),
         )
-        self._post(snapshot_of(self._window, now_ns, context))
 
     def _post(self, snapshot: Snapshot) -> None:
         with self._changed:
@@ -235,13 +252,10 @@ class Ingest:
         self._taken = [(at, n) for at, n in self._taken if at > now - _RATE_S]
         return sum(n for _, n in self._taken) / _RATE_S
 
-    def _transport_state(self) -> TransportState | None:
-        return self._source.transport.state() if self._source.transport is not None else None
-
     def _choose_grid(self) -> Grid:
         if self._asked_ns is not None:
             return Grid.of_window(self._asked_ns)
-        transport = self._source.transport
+        transport = self.source.transport
         if transport is None:
             return Grid.of_window(LIVE_WINDOW_NS)
         state = transport.state()
@@ -251,20 +265,27 @@ class Ingest:
             return Grid.of_window(ladder_below(max(span * FIT_ROWS // count, 1)))
         return Grid.of_span(state.start_ns, state.end_ns + (span // 2 if state.growing else 0))
 
-    def _follow_growth(self) -> None:
+    def _follow_growth(self, transport: Transport) -> None:
         """A replayed trace that grows, or has done growing, may need other slots."""
-        transport = self._source.transport
-        assert transport is not None
         state = transport.state()
         grid = self._grid
-        first, end = grid.origin, grid.origin + grid.width * grid.count
-        fits = first <= state.start_ns and state.end_ns < end if grid.origin else True
-        if fits and state.growing:
+        begins, ends = grid.origin, grid.origin + grid.width * grid.count
+        if state.growing and begins <= state.start_ns and state.end_ns < ends:
             return
         wanted = self._choose_grid()
         if wanted != grid:
             self._grid = wanted
+            self._refit = True
             self._refill()
+
+    def _tell_replay(self, transport: Transport) -> None:
+        """A replay refills one window after a jump: tell it how long that is."""
+        if self._fit and transport.state().growing:
+            return
+        self._refit = False
+        set_window = getattr(transport, "set_window", None)
+        if set_window is not None:
+            set_window(self.window_ns)
 
     def _fail(self, error: BaseException) -> None:
         """Say why, in the mailbox too."""
@@ -276,9 +297,8 @@ class Ingest:
         health = replace(health, state="failed", last_error=text)
         if last is not None:
             self._post(replace(last, version=self._version, health=health))
-            return
-        context = Context(self._version, time.monotonic(), self._source.header, health, None, self._generation, "", 0.0)
-        self._post(snapshot_of(Window(self._grid, 1 << 20), 0, context))
+        else:
+            self._post(snapshot_of(Window(self._grid, 1 << 20), 0, self._context(health, None)))
 
 
 def _coalesced(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from fusetui.analysis.busy import Order
 from fusetui.analysis.columns import NULL
 from fusetui.analysis.work import Bools, Ints, Work
 
@@ -47,7 +48,7 @@ def call_times(work: Work) -> tuple[Bools, Ints]:
     return own, launch
 
 
-def exposed_gaps(work: Work, order: Ints | slice, last_end: Ints) -> npt.NDArray[np.int64]:
+def exposed_gaps(work: Work, order: Order, last_end: Ints) -> npt.NDArray[np.int64]:
     """The exposed launch overhead before each execution, (n,) in `order`, ns.
 
     order     rows by (stream, end)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from fusetui.analysis.accumulate import BY_EXECUTION, BY_REQUEST, COUNT, Accumulators
-from fusetui.analysis.busy import by_key_and_end, disjoint, union_ns
+from fusetui.analysis.busy import Order, by_key_and_end, disjoint, union_ns
 from fusetui.analysis.cohort import cohort_of
 from fusetui.analysis.columns import EXECUTION, Columns
 from fusetui.analysis.imbalance import stretch_of_steps
@@ -162,7 +163,7 @@ def _depth(
     return depth_of(every, begun, at.from_ns, at.now_ns, _waiting_now(open_work, stream))
 
 
-def _streams(ran: Work, order: Ints | slice, open_work: OpenWork, at: Interval) -> dict[int, StreamNumbers]:
+def _streams(ran: Work, order: Order, open_work: OpenWork, at: Interval) -> dict[int, StreamNumbers]:
     """Per stream from executions in `order` by (stream, end)."""
     stream = ran.rows.stream[order]
     start, end, enqueue = ran.rows.start[order], ran.rows.end[order], ran.rows.enqueue[order]
@@ -170,7 +171,7 @@ def _streams(ran: Work, order: Ints | slice, open_work: OpenWork, at: Interval) 
     begin, stop = disjoint(stream, start, end)
     covered = np.concatenate([[0], np.cumsum(stop - begin)])
     edges = np.flatnonzero(np.concatenate([[True], stream[1:] != stream[:-1], [True]])) if stream.size else [0]
-    slices = {int(stream[a]): slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)}
+    slices = {int(stream[a]): slice(a, b) for a, b in pairwise(edges)}
     for key in np.unique(open_work.stream[open_work.kind == EXECUTION]).tolist():
         slices.setdefault(key, slice(0, 0))
     found = {}

@@ -95,10 +95,8 @@ class OpenWork:
 
 def _hashes(rows: Columns) -> Hashes:
     """One 64-bit mix per row of its (kind, host, stream, request); `stream` already stands for (host, stream)."""
-    with np.errstate(over="ignore"):
-        mixed = rows.request.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-        mixed += (
-            rows.stream.astype(np.int64).astype(np.uint64) * np.uint64(8) + rows.kind.astype(np.uint64)
-        ) * np.uint64(0xC2B2AE3D27D4EB4F)
-        return mixed ^ (mixed >> np.uint64(32))
+    queue = rows.stream.astype(np.int64).astype(np.uint64) * np.uint64(8) + rows.kind.astype(np.uint64)
+    mixed = rows.request.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    mixed += queue * np.uint64(0xC2B2AE3D27D4EB4F)
+    return mixed ^ (mixed >> np.uint64(32))

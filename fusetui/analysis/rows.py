@@ -31,7 +31,7 @@ _RESULT: Final = pa.schema(
 class RowQuery:
     """Which rows, in which order.
 
-    order       largest latency, wait or service first; "time": the newest rows, oldest of them first
+    order       largest latency, wait or service first; "time": newest first
     stream, core_label  as a snapshot names them
     from_ns, to_ns      event times in [from_ns, to_ns]
     limit       most rows returned
@@ -78,7 +78,7 @@ def rows(batches: Iterable[pa.RecordBatch], query: RowQuery, only: Filter | None
         return _frame(pa.table([pa.array([], f.type) for f in _RESULT], schema=_RESULT))
     best, keys = _best_of(best, keys, limit)
     order = np.argsort(keys[0], kind="stable")
-    return _frame(pa.Table.from_batches(best).take(pa.array(order if query.order == "time" else order[::-1])))
+    return _frame(pa.Table.from_batches(best).take(pa.array(order[::-1])))
 
 
 def _frame(table: pa.Table) -> pl.DataFrame:

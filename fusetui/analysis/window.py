@@ -118,7 +118,7 @@ class Window:
                 self._raw_last.popleft()
 
     def add(self, batch: pa.RecordBatch, now_ns: int | None) -> None:
-        """Take in a canonical batch (raw rows are kept by `keep_raw`); now_ns: the source's present, None: not known."""
+        """Take in a canonical batch; now_ns: the source's present, None: not known. `keep_raw` keeps its rows."""
         if len(batch):
             self._take_in(batch, now_ns)
 

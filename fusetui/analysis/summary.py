@@ -1,0 +1,188 @@
+"""Every measure once, as plain data for scripts, reports and exit codes. Absent is None; nothing is NaN."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fusetui.analysis.allocator import keep_freed_blocks
+from fusetui.analysis.busy import IntervalUnion
+from fusetui.analysis.columns import Reader
+from fusetui.analysis.filter import Filter, parse_filter
+from fusetui.analysis.frame import Context, snapshot_of
+from fusetui.analysis.slots import Grid
+from fusetui.analysis.snapshot import Snapshot, Tail
+from fusetui.analysis.window import Window
+from fusetui.analysis.work import executions
+from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.source import SourceHealth, Trace
+
+EXACT_ROWS: Final = 2_000_000
+"""Most rows of a trace that are summarised from the raw rows (about 0.4 kB each while it lasts); beyond, quantiles
+come from log histograms and say `"exact": false`. Counts and busy time are exact for any number of rows."""
+_QUANTILES: Final = (("p50", "p50_ns"), ("p95", "p95_ns"), ("p99", "p99_ns"), ("p999", "p999_ns"), ("max", "max_ns"))
+
+
+def summarise_trace(trace: Trace, *, window_ns: int | None = None, filter: str | None = None) -> dict[str, Any]:
+    """Every measure over all rows of a trace, in bounded memory; see `summarise_snapshot`.
+
+    window_ns  only the rows of the last window_ns of the trace
+    filter     only the rows that pass; raises FilterError
+    An unreadable batch is left out and named in the notes.
+    """
+    keep_freed_blocks()
+    only = parse_filter(filter or "")
+    index = trace.index()
+    if not len(index.rows):
+        window, now_ns, first_ns = Window(Grid.of_span(0, 0)), 0, 0
+    else:
+        now_ns = int(index.last_ns.max())
+        first_ns = int(index.first_ns.min()) if window_ns is None else now_ns - window_ns + 1
+        window = Window(Grid.of_span(first_ns, now_ns), exact_rows=EXACT_ROWS)
+    busy = IntervalUnion()
+    notes = list(trace.notes)
+    rows = 0
+    for batch in _batches(trace, index.last_ns >= first_ns, only, notes):
+        rows += len(batch)
+        window.add(batch, now_ns)
+        if window_ns is None:
+            ran = executions(Reader().read(batch)).rows
+            busy.add(ran.start, np.maximum(ran.end, ran.start))
+    health = SourceHealth(name="trace", state="ended", rows=rows, batches=len(index.rows), missing=tuple(trace.notes))
+    context = Context(1, time.monotonic(), trace.header, health, None, 0, only.text if only else "", 0.0)
+    snapshot = snapshot_of(window, now_ns, context)
+    if window_ns is None and snapshot.busy_ns is not None and busy.exact:
+        snapshot = replace(snapshot, busy_ns=busy.total_ns())
+    summary = summarise_snapshot(snapshot)
+    summary["notes"] = notes + [note for note in summary["notes"] if note not in notes]
+    return summary
+
+
+def summarise_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+    """The numbers of a snapshot as JSON-ready data: str, int, float, bool, None, list, dict; times in ns."""
+    span = snapshot.span_ns
+    idle = None if span is None or snapshot.busy_ns is None else span - snapshot.busy_ns
+    done = snapshot.requests if snapshot.latency_of == "request" else snapshot.executions
+    plain = {
+        "now_ns": snapshot.now_ns,
+        "window_ns": snapshot.now_ns - snapshot.window_start_ns,
+        "filter": snapshot.filter_text,
+        "executions": snapshot.executions,
+        "requests": snapshot.requests,
+        "counters": snapshot.counters,
+        "marks": snapshot.marks_n,
+        "open_waiting": snapshot.open_waiting,
+        "open_running": snapshot.open_running,
+        "oldest_open_ns": snapshot.oldest_open_ns,
+        "span_ns": span,
+        "busy_ns": snapshot.busy_ns,
+        "idle_ns": idle,
+        "throughput_per_s": done / span * 1e9 if span else None,
+        "rows_per_s": snapshot.rows_per_s,
+        "latency_ns": {"of": snapshot.latency_of, **_tail(snapshot.latency)},
+        "queue_wait_ns": _tail(snapshot.queue_wait),
+        "service_ns": _tail(snapshot.service),
+        "depth": asdict(snapshot.depth),
+        "launch": _without(asdict(replace(snapshot.launch, call=Tail())), "call")
+        | {"call_ns": _tail(snapshot.launch.call)},
+        "imbalance": _imbalance(snapshot),
+        "fairness": asdict(snapshot.fairness),
+        "mapping": _without(asdict(snapshot.mapping), "planned_by_slot"),
+        "cohort": None if snapshot.cohort is None else asdict(snapshot.cohort),
+        "streams": _streams(snapshot),
+        "cores": _cores(snapshot),
+        "counters_by_name": _counters(snapshot),
+        "marks_by_time": [asdict(mark) for mark in snapshot.marks],
+        "missing_columns": sorted(snapshot.missing_columns),
+        "source_health": asdict(snapshot.health),
+        "header": asdict(snapshot.header),
+        "late_rows": snapshot.late_rows,
+        "early_rows": snapshot.early_rows,
+        "notes": [*snapshot.health.missing, *snapshot.notes],
+    }
+    result: dict[str, Any] = _json(plain)
+    return result
+
+
+def _batches(trace: Trace, wanted: Any, only: Filter | None, notes: list[str]) -> Iterator[pa.RecordBatch]:
+    for number in np.flatnonzero(wanted).tolist():
+        try:
+            batch = trace.read(number)
+        except TelemetryError as error:
+            notes.append(str(error))
+            continue
+        yield batch if only is None else only.apply(batch)
+
+
+def _tail(tail: Tail) -> dict[str, Any]:
+    return {
+        "n": tail.n,
+        **{name: getattr(tail, field) for name, field in _QUANTILES},
+        "mean": tail.mean_ns,
+        "open_n": tail.open_n,
+        "at_least": sorted(tail.at_least),
+        "exact": tail.exact,
+        "why": tail.why,
+    }
+
+
+def _imbalance(snapshot: Snapshot) -> dict[str, Any]:
+    imbalance = asdict(snapshot.cores.imbalance)
+    imbalance["lambda"] = imbalance.pop("lambda_")
+    return {"level": snapshot.cores.level, **imbalance}
+
+
+def _streams(snapshot: Snapshot) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": row.name,
+            "executions": row.executions,
+            "busy_ns": row.busy_ns,
+            "wait": _tail(row.wait),
+            "service": _tail(row.service),
+            "depth": asdict(row.depth),
+            "waiting": row.waiting,
+            "oldest_open_ns": row.oldest_open_ns,
+            "served_ns": row.served_ns,
+            "demand_ns": row.demand_ns,
+        }
+        for row in snapshot.streams
+    ]
+
+
+def _cores(snapshot: Snapshot) -> list[dict[str, Any]]:
+    cores = snapshot.cores
+    return [
+        {"label": label, "busy_ns": busy, "executions": executions}
+        for label, busy, executions in zip(cores.labels, cores.busy_ns, cores.executions, strict=True)
+    ]
+
+
+def _counters(snapshot: Snapshot) -> list[dict[str, Any]]:
+    return [
+        {"name": row.name, "device": row.device, "unit": row.unit, "last": row.last, "max": row.max}
+        for row in snapshot.counter_rows
+    ]
+
+
+def _without(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key != name}
+
+
+def _json(value: Any) -> Any:
+    """The same with plain types only; a number that is not finite is absent."""
+    if isinstance(value, Mapping):
+        return {str(key): _json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_json(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
