@@ -1,0 +1,88 @@
+"""Names for files that no importer opens, so that a refusal says what the file is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A format by its first bytes and by patterns that must all occur in the head."""
+
+    name: str
+    begins: tuple[bytes, ...] = ()
+    has: tuple[bytes, ...] = ()
+
+    def fits(self, head: bytes) -> bool:
+        return head.startswith(self.begins or b"") and all(re.search(pattern, head) for pattern in self.has)
+
+
+_BINARY: Final = (
+    _Kind(
+        "Nsight Systems export (SQLite)", (b"SQLite format 3\0",), (rb"CUPTI_ACTIVITY|META_DATA_EXPORT|NVTX_EVENTS",)
+    ),
+    _Kind("ROCm RPD or rocpd database (SQLite)", (b"SQLite format 3\0",), (rb"rocpd_",)),
+    _Kind("SQLite database", (b"SQLite format 3\0",)),
+    _Kind("zip archive", (b"PK\x03\x04",)),
+    _Kind("Python pickle", (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")),
+    _Kind("xz archive", (b"\xfd7zXZ\0",)),
+    _Kind("zstd archive", (b"\x28\xb5\x2f\xfd",)),
+    _Kind("bzip2 archive", (b"BZh",)),
+    _Kind("IREE profile", (b"IRPF",)),
+    _Kind("HDF5 file", (b"\x89HDF",)),
+    _Kind("program", (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ")),
+    _Kind("PNG picture", (b"\x89PNG",)),
+    _Kind("Chakra execution trace (protobuf)", (), (rb"\A[\s\S]{1,12}schema[\s\S]{0,12}chakra",)),
+    _Kind("XPlane profile (XProf, JAX, TensorFlow)", (), (rb"\A[^{\[]{0,16}/(?:host|device):",)),
+)
+_OBJECTS: Final = (
+    _Kind("PyTorch execution trace", (), (rb'"schema"\s*:', rb'"nodes"\s*:\s*\[')),
+    _Kind("rocprofv3 JSON", (), (rb'"rocprofiler-sdk-tool"',)),
+    _Kind("JAX or XProf trace (Chrome JSON)", (), (rb'"traceEvents"', rb'"/(?:host|device):')),
+    _Kind("Chrome trace (JSON) of another profiler", (), (rb'"traceEvents"',)),
+    _Kind("TensorRT layer information", (), (rb'"Layers"\s*:',)),
+    _Kind("TensorRT metadata", (), (rb'"(?:performance_summary|build_options|model_options)"',)),
+    _Kind(
+        "IREE profile (JSON lines)", (), (rb'"type"\s*:\s*"(?:host_dispatch_event|queue_summary|dispatch_summary)"',)
+    ),
+    _Kind("JSON of no known profiler"),
+)
+_ARRAYS: Final = (
+    _Kind("ONNX Runtime profile", (), (rb'"cat"\s*:\s*"(?:Session|Node)"',)),
+    _Kind("IBM AIU trace", (), (rb'"attr"\s*:\s*\{', rb'"TS1"')),
+    _Kind("Chrome trace (JSON array)", (), (rb'"ph"\s*:\s*"',)),
+    _Kind("Triton Proton profile", (), (rb'"frame"\s*:', rb'"metrics"\s*:')),
+    _Kind("TensorRT layer times", (), (rb'"timeMs"|"startComputeMs"',)),
+    _Kind("PyTorch memory timeline", (), (rb"\A\[\s*\[\s*-?\d+\s*,\s*\d",)),
+    _Kind("JSON of no known profiler"),
+)
+_TEXTS: Final = (
+    _Kind("Tenstorrent operation report (CSV)", (), (rb"\AOP CODE,OP TYPE",)),
+    _Kind("Tenstorrent device log (CSV)", (), (rb"\AARCH: ", rb"CHIP_FREQ")),
+    _Kind("rocprofv3 table (CSV)", (), (rb'\A"?(?:Kind|Domain|Correlation_Id|Guid)"?,',)),
+    _Kind("rocprof-compute table (CSV)", (), (rb"\A[^\n]*(?:Kernel_Name|workload_name)",)),
+    _Kind("Prometheus metrics", (), (rb"(?m)^(?:# (?:HELP|TYPE) \w+|[a-zA-Z_:]\w*\{[^}\n]*\} )",)),
+    _Kind("MLPerf log", (), (rb":::MLLOG|MLPerf Results Summary",)),
+    _Kind("CSV table", (), (rb'\A"?\w[\w .\[\]"()/%:-]*(?:,[\w .\[\]"()/%:-]*)+\r?\n',)),
+    _Kind("text"),
+)
+_BOM: Final = b"\xef\xbb\xbf \t\r\n"
+
+
+def name_of(head: bytes) -> str:
+    """What a file that begins with `head` (decompressed) is, as a person calls it."""
+    for kind in _BINARY:
+        if kind.fits(head):
+            return kind.name
+    body = head.lstrip(_BOM)
+    kinds = _OBJECTS if body.startswith(b"{") else _ARRAYS if body.startswith(b"[") else _TEXTS
+    if kinds is _TEXTS and _looks_binary(head):
+        return "binary file of an unknown kind"
+    return next(kind.name for kind in kinds if kind.fits(body))
+
+
+def _looks_binary(head: bytes) -> bool:
+    sample = head[:4096]
+    return b"\0" in sample or sum(byte < 32 and byte not in b"\t\r\n\f" for byte in sample) > len(sample) // 20
