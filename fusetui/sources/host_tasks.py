@@ -118,7 +118,7 @@ class TaskScanner:
             base = _ZERO if self._scan > 1 and stat.start_ticks >= since_ticks else counters
         process = "kernel" if stat.kernel else stat.name if tid == pid else self._process_name(pid)
         run, wait, slices = (now - before for now, before in zip(counters, base, strict=True))
-        ran = self._scan if run > 0 else 0
+        ran = self._scan if run > 0 or old is not None else 0
         self._tasks[tid] = _Task(pid, counters, stat.start_ticks, stat.name, process, self._scan, ran)
         if run <= 0 or wait < 0 or slices < 0:
             return None

@@ -49,7 +49,7 @@ def open_source(
     for module in modules:
         if name in module.NAMES:
             return module.open_spec(spec, options)
-    if Path(spec).exists():
+    if spec and Path(spec).exists():
         path_module = next(module for module in modules if "-" in module.NAMES)
         return path_module.open_spec(spec, options)
     raise TelemetryError(spec, "no such source", "there are " + "; ".join(module.SYNTAX for module in modules))

@@ -76,12 +76,12 @@ class SimulatedSource:
             return ()
         parts: list[Columns] = []
         rows = 0
+        self._forgive()
         target_ns = self._target_ns()
         while self._rows.position_ns + CHUNK_NS <= target_ns and rows < _ROWS_PER_POLL:
             step = self._rows.step()
             parts += step
             rows += sum(len(part["kind"]) for part in step)
-        self._forgive(target_ns)
         if not parts:
             return ()
         self._taken += rows
@@ -108,11 +108,10 @@ class SimulatedSource:
     def _target_ns(self) -> int:
         return int((self._monotonic_ns() - self._began_ns) * self._speed)
 
-    def _forgive(self, target_ns: int) -> None:
+    def _forgive(self) -> None:
         """Let wall time lost to a slow machine or a suspended terminal be lost, not caught up with."""
-        behind_ns = target_ns - self._rows.position_ns
-        if behind_ns > _FARTHEST_BEHIND_NS * self._speed:
-            self._began_ns += int(behind_ns / self._speed)
+        behind_ns = int((self._target_ns() - self._rows.position_ns) / self._speed)
+        self._began_ns += max(0, behind_ns - _FARTHEST_BEHIND_NS)
 
 
 def open_spec(spec: str, options: OpenOptions) -> SimulatedSource:
