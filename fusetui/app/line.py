@@ -49,7 +49,7 @@ class Line(Widget):
         return canvas
 
     def on_resize(self) -> None:
-        self._canvas = self._drawn()
+        self.restyle()
 
     def render_line(self, y: int) -> Strip:
         if y or self._canvas.width != self.size.width:

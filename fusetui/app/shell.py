@@ -103,6 +103,7 @@ class Shell(App[None], inherit_bindings=False):
     def on_mount(self) -> None:
         self._restyle()
         self.theme_changed_signal.subscribe(self, lambda _: self._restyle())
+        self.call_after_refresh(self.tick, now=True)
         self.set_interval(1 / self.pacer.wanted_hz, self.tick)
         for problem in self.problems:
             self.say(problem, warn=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from fusetui.telemetry.text import safe_text
 
@@ -86,7 +86,29 @@ def load_themes() -> Themes:
                 problems.append(str(error))
             else:
                 usable[theme.name] = theme
-    return Themes(usable, tuple(problems))
+    return Themes({name: _complete(theme, usable) for name, theme in usable.items()}, tuple(problems))
+
+
+def _complete(theme: Theme, usable: dict[str, Theme]) -> Theme:
+    """The theme with every variable set: severities from its own colours, the rest from ours of the same lightness."""
+    base = usable.get("dark" if theme.dark else "light")
+    own = {
+        "fusetui-ok": theme.success,
+        "fusetui-warn": theme.warning,
+        "fusetui-breach": theme.error,
+        "fusetui-accent": theme.accent or theme.primary,
+        "fusetui-dim": theme.secondary,
+    }
+    # Textual's own styles need more of an ANSI theme than colours.
+    ansi = BUILTIN_THEMES["ansi-dark" if theme.dark else "ansi-light"].variables if theme.ansi else {}
+    theme.variables = {
+        **FALLBACKS,
+        **(base.variables if base else {}),
+        **ansi,
+        **{name: colour for name, colour in own.items() if colour},
+        **theme.variables,
+    }
+    return theme
 
 
 def read_theme(path: Path) -> Theme:

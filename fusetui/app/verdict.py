@@ -83,14 +83,13 @@ def _headline(snapshot: Snapshot, slo_ns: int | None) -> tuple[Severity, str]:
         ),
         None,
     )
-    slo = _text(slo_ns)
+    scale, unit = fmt.duration_unit(slo_ns)
+    slo = f"{fmt.short(slo_ns / scale)} {unit}"
     if over is None:
         return "unknown", f"{_noun(snapshot)}: too few samples to hold against SLO {slo} ({latency.why or latency.n})"
     name, ns = over
     if ns > slo_ns:
-        since = _since(snapshot, slo_ns)
-        when = "" if since is None else f" since {fmt.moment(since, 3600e9, snapshot.header.clock)}"
-        return "breach", f"{name} {_value(latency, name, ns)} over SLO {slo}{when}"
+        return "breach", f"{name} {_value(latency, name, ns)} over SLO {slo}{_when(snapshot, slo_ns)}"
     if name != "p99":
         return "unknown", f"{name} {_value(latency, name, ns)} under SLO {slo}, but {latency.why or 'p99 not known'}"
     if "p99" in latency.at_least:
@@ -125,17 +124,23 @@ def _text(ns: float | None) -> str:
     return fmt.duration(ns).strip()
 
 
-def _since(snapshot: Snapshot, slo_ns: int) -> int | None:
-    """Start of the last unbroken run of slots over the objective; None when it began before the window."""
+def _when(snapshot: Snapshot, slo_ns: int) -> str:
+    """Since when slots are over the objective, or when the last one was; "" when the slots do not tell."""
     p99 = snapshot.latency_series.p99_ns
     known = np.flatnonzero(~np.isnan(p99))
-    if not known.size:
-        return None
+    over = known[p99[known] > slo_ns]
+    if not over.size:
+        return ""
+
+    def at(slot: int) -> str:
+        return fmt.moment(int(snapshot.slot_start_ns[slot]), 3600e9, snapshot.header.clock)
+
+    if over[-1] != known[-1]:
+        return f", last at {at(int(over[-1]))}"
     calm = known[p99[known] <= slo_ns]
-    if not calm.size or calm[-1] == known[-1]:
-        return None
-    first = known[known > calm[-1]][0]
-    return int(snapshot.slot_start_ns[first])
+    if not calm.size:
+        return " all the window"
+    return f" since {at(int(known[known > calm[-1]][0]))}"
 
 
 def _queue(snapshot: Snapshot) -> list[str]:

@@ -114,7 +114,7 @@ ROWS = pl.DataFrame(
 
 
 class FakeFeed:
-    """An ingest that shows `base` with a fresh version at every `advance`."""
+    """An ingest that shows `base`, and keeps what it was asked."""
 
     def __init__(self, base: Snapshot | None = None, *, replay: bool = False, rows: pl.DataFrame = ROWS) -> None:
         self.source = FakeSource(FakeTransport() if replay else None)
@@ -125,27 +125,24 @@ class FakeFeed:
         self.filter_text = ""
         self.queries: list[RowQuery] = []
         self.frame = rows
-        self._snapshot: Snapshot | None = None
-        self._key: object = None
 
     @property
     def snapshot(self) -> Snapshot | None:
+        """Always taken just now, so that no pane is ever stale."""
+        if self.base is None:
+            return None
         transport = self.source.transport
-        key = (id(self.base), self.filter_text, transport.state() if transport else None)
-        if self.base is not None and key != self._key:
-            self._key = key
-            state = "live"
-            if transport is not None:
-                at = transport.state()
-                state = "playing" if at.playing else "ended" if at.at_end else "paused"
-            self._snapshot = replace(
-                self.base,
-                taken_s=time.monotonic(),
-                transport=transport.state() if transport else None,
-                health=replace(self.base.health, state=state) if self.base.health.state == "live" else self.base.health,
-                filter_text=self.filter_text,
-            )
-        return self._snapshot
+        health = self.base.health
+        if transport is not None and health.state == "live":
+            at = transport.state()
+            health = replace(health, state="playing" if at.playing else "ended" if at.at_end else "paused")
+        return replace(
+            self.base,
+            taken_s=time.monotonic(),
+            transport=transport.state() if transport else None,
+            health=health,
+            filter_text=self.filter_text,
+        )
 
     def set_window(self, ns: int) -> None:
         self.window_ns = ns
@@ -168,10 +165,10 @@ def feed_of(state: str) -> FakeFeed:
     if state == "nothing":
         return FakeFeed(None)
     if state == "one device":
-        return FakeFeed(fake_snapshot(1, cores=1, names=(("only", 3.0, 1),)))
+        return FakeFeed(fake_snapshot(1, core_count=1, named=(("only", 3.0, 1),)))
     if state == "64 devices":
         names = tuple((f"stream {i}", 1.0 + i, i) for i in range(64))
-        return FakeFeed(fake_snapshot(1, cores=64 * 16, names=names))
+        return FakeFeed(fake_snapshot(1, core_count=64 * 16, named=names))
     feed = FakeFeed(fake_snapshot(1), replay=state in ("paused", "ended", "playing"))
     if feed.source.transport is not None:
         if state == "paused":

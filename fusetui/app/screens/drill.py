@@ -44,5 +44,5 @@ async def fetch_rows(fetch: Fetch, query: RowQuery) -> tuple[pl.DataFrame | None
     """Rows, fetched in a thread, and ""; or None and what went wrong."""
     try:
         return await asyncio.to_thread(fetch, query), ""
-    except (ValueError, OSError, pl.exceptions.PolarsError) as error:
+    except (ValueError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         return None, f"The rows could not be fetched: {error}"

@@ -25,7 +25,7 @@ class HelpScreen(DrillScreen):
     KEYS: ClassVar[Sequence[Hint]] = (("esc", "back", 0), ("↑↓", "scroll", 1))
     DEFAULT_CSS = """
     HelpScreen VerticalScroll { padding: 1 2; height: 1fr; scrollbar-size-vertical: 1; }
-    HelpScreen Static { width: 100%; max-width: 100; height: auto; }
+    HelpScreen Static { width: 100%; max-width: 130; height: auto; }
     HelpScreen #heading { text-style: bold; color: $accent; margin-bottom: 1; }
     """
 
