@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from fusetui.analysis import launch
+from fusetui.analysis.arrays import Codes, Floats, Ints
 from fusetui.analysis.busy import Order, by_key_and_end, disjoint
 from fusetui.analysis.columns import COUNTER, MARK, Columns
 from fusetui.analysis.loghist import BUCKETS
 from fusetui.analysis.rings import HistogramRing
 from fusetui.analysis.slots import Grid, spread
-from fusetui.analysis.work import Ints, Work, executions, requests
+from fusetui.analysis.work import Work, executions, requests
 from fusetui.telemetry.schema import MAPPINGS
 
 COUNTS: Final = (
@@ -74,8 +74,8 @@ class Accumulators:
         self.busy_ns[:, slots] = 0.0
         for array in (self.wait_ns, self.stream_busy_ns):
             array[: self.streams_used, slots] = 0
-        for array in (self.place_busy_ns, self.place_n):
-            array[: self.places_used, slots] = 0
+        self.place_busy_ns[: self.places_used, slots] = 0.0
+        self.place_n[: self.places_used, slots] = 0
         self.start_ns[slots], self.end_ns[slots] = _FAR, -_FAR
 
     def add(self, rows: Columns, head: int) -> None:
@@ -111,8 +111,8 @@ class Accumulators:
         if waited.all():
             self._add_waits(rows.stream, slot, ran.wait, rows.enqueue, rows.start, head)
         elif waited.any():
-            columns = (rows.stream, slot, ran.wait, rows.enqueue, rows.start)
-            self._add_waits(*(column[waited] for column in columns), head)
+            began = rows.start[waited]
+            self._add_waits(rows.stream[waited], slot[waited], ran.wait[waited], rows.enqueue[waited], began, head)
         for name, chosen in launch.flags(ran).items():
             self._count(name, slot if chosen.all() else slot[chosen])
         own, call = launch.call_times(ran)
@@ -126,9 +126,7 @@ class Accumulators:
         np.maximum.at(self.end_ns, slot, rows.end)
         self._add_busy(ran, slot, head)
 
-    def _add_waits(
-        self, stream: npt.NDArray[np.int32], slot: Ints, wait: Ints, enqueue: Ints, start: Ints, head: int
-    ) -> None:
+    def _add_waits(self, stream: Codes, slot: Ints, wait: Ints, enqueue: Ints, start: Ints, head: int) -> None:
         self.wait.add(stream, slot, wait)
         self._spread(self.wait_ns, stream, enqueue, start, head)
 
@@ -146,9 +144,9 @@ class Accumulators:
 
     def _add_union(
         self,
-        into: npt.NDArray[np.float64],
+        into: Floats,
         last_end: Ints,
-        key: npt.NDArray[np.int32],
+        key: Codes,
         rows: Columns,
         order: Order,
         head: int,
@@ -165,9 +163,7 @@ class Accumulators:
         last = np.append(key[1:] != key[:-1], True)
         last_end[key[last]] = np.maximum(last_end[key[last]], end[last])
 
-    def _spread(
-        self, into: npt.NDArray[np.float64], key: npt.NDArray[np.int32], begin: Ints, end: Ints, head: int
-    ) -> None:
+    def _spread(self, into: Floats, key: Codes, begin: Ints, end: Ints, head: int) -> None:
         if begin.size == 0:
             return
         grid = self.grid

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Keys = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+from fusetui.analysis.arrays import Codes, Ints
+
 Order = Any
 """An index that puts rows in order: positions (n,), or slice(None) when they are in order already."""
 
 _SAFE: Final = 1 << 62
 
 
-def by_key_and_end(key: Keys, end: Ints) -> Order:
+def by_key_and_end(key: Codes, end: Ints) -> Order:
     """The order of rows (n,) by key, then by end, as an index. Fast for rows that come in completion order."""
     if key.strides == (0,):
         return slice(None) if bool((end[1:] >= end[:-1]).all()) else np.argsort(end)
@@ -26,7 +25,7 @@ def by_key_and_end(key: Keys, end: Ints) -> Order:
     return order
 
 
-def disjoint(key: Keys, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+def disjoint(key: Codes, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """Cut intervals so that none of a key overlap and their union stays the same.
 
     key, start, end  (n,), in the order of `by_key_and_end`
@@ -56,7 +55,7 @@ def _cut(start: Ints, end: Ints) -> Ints:
     return np.maximum(stop, start)
 
 
-def _one_word(key: Keys) -> bool:
+def _one_word(key: Codes) -> bool:
     return key.size > 0 and int(key.min()) >= 0 and int(key.max()) < 1 << 16
 
 
@@ -68,7 +67,7 @@ def union_ns(start: Ints, end: Ints) -> int:
     return int((stop - begin).sum())
 
 
-def union_by_key_ns(key: Keys, start: Ints, end: Ints, keys: int) -> Ints:
+def union_by_key_ns(key: Codes, start: Ints, end: Ints, keys: int) -> Ints:
     """Length of the union per key, (keys,) int64, for keys 0..keys-1."""
     order = by_key_and_end(key, end)
     begin, stop = disjoint(key[order], start[order], end[order])

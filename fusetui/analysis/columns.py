@@ -10,15 +10,11 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fusetui.analysis.arrays import Bools, Codes, Floats, Ints
 from fusetui.telemetry.schema import KINDS, MAPPINGS, SCHEMA
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 
 NULL: Final = -(1 << 63)
 """Stands for a null in int64 columns."""
@@ -38,7 +34,7 @@ class Columns:
     event    event time: end, else start, else enqueue
     """
 
-    kind: npt.NDArray[np.int8]
+    kind: Codes
     name: Codes
     host: Codes
     stream: Codes
@@ -46,14 +42,14 @@ class Columns:
     device: Codes
     node: Codes
     group: Codes
-    mapping: npt.NDArray[np.int8]
+    mapping: Codes
     unit: Codes
     enqueue: Ints
     start: Ints
     end: Ints
     launch: Ints
     request: Ints
-    value: npt.NDArray[np.float64]
+    value: Floats
     event: Ints
 
     def __len__(self) -> int:
@@ -87,7 +83,7 @@ class Words:
     def ids(self, column: pa.Array) -> Codes:
         """Ids of a dictionary column (n,); -1 for null, and for words outside a fixed list `len(known)`."""
         if column.null_count == len(column):
-            return _constant(-1, len(column), np.int32)
+            return _same(-1, len(column))
         if not isinstance(column, pa.DictionaryArray):
             column = column.cast(pa.utf8()).dictionary_encode()
         return self._of_dictionary(column.dictionary)[plain(column.indices, -1)]
@@ -123,7 +119,7 @@ class Keys:
         self._limit = limit
         self.overflowed = False
 
-    def ids(self, *columns: npt.NDArray[np.int32]) -> Codes:
+    def ids(self, *columns: Codes) -> Codes:
         """The id of each row of the columns, all (n,)."""
         n = len(columns[0])
         if n == 0:
@@ -133,7 +129,7 @@ class Keys:
         for low, high in bounds:
             cells *= high - low + 1
         if cells == 1:
-            return _constant(self._id(tuple(low for low, _ in bounds)), n, np.int32)
+            return _same(self._id(tuple(low for low, _ in bounds)), n)
         if cells > max(4096, 4 * n):
             rows, where = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
             return np.array([self._id(tuple(map(int, row))) for row in rows], np.int32)[where.reshape(-1)]
@@ -200,9 +196,7 @@ class Reader:
             device=device,
             node=plain(column["node"], 0),
             group=plain(column["group"], -1),
-            mapping=mapping
-            if mapping.strides == (0,)
-            else np.where(mapping < len(MAPPINGS), mapping, -1).astype(np.int8),
+            mapping=_known(mapping, len(MAPPINGS)),
             unit=self.units.ids(column["unit"]),
             enqueue=enqueue,
             start=start,
@@ -212,6 +206,11 @@ class Reader:
             value=_floats(column["value"]),
             event=_event_time(enqueue, start, end, column),
         )
+
+
+def _known(codes: Codes, words: int) -> Codes:
+    """Ids in a fixed list, -1 for words outside it."""
+    return codes if codes.strides == (0,) else np.where(codes < words, codes, -1).astype(np.int8)
 
 
 def _event_time(enqueue: Ints, start: Ints, end: Ints, column: dict[str, pa.Array]) -> Ints:
@@ -227,25 +226,35 @@ def dictionary_key(dictionary: pa.Array) -> tuple[int, int, int]:
     return (data.address if data is not None else 0, len(dictionary), dictionary.offset)
 
 
-def plain(column: pa.Array, missing: int) -> npt.NDArray[np.int64]:
-    """An integer column as numpy with `missing` for null; all null: one value seen n times (stride 0)."""
+def plain(column: pa.Array, missing: int) -> Ints:
+    """An integer column as numpy with `missing` for null; all null: one value seen n times (stride 0).
+
+    The integers keep their width.
+    """
+    values: Ints
     if column.null_count == len(column):
-        return _constant(missing, len(column), column.type.to_pandas_dtype())
+        values = np.broadcast_to(np.array(missing, column.type.to_pandas_dtype()), (len(column),))
+        return values
     if column.null_count:
         column = pc.fill_null(column, missing)
-    return column.to_numpy(zero_copy_only=False)
+    values = column.to_numpy(zero_copy_only=False)
+    return values
 
 
-def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
+def _floats(column: pa.Array) -> Floats:
+    values: Floats
     if column.null_count == len(column):
-        return _constant(np.nan, len(column), np.float64)
+        values = np.broadcast_to(np.array(np.nan), (len(column),))
+        return values
     if column.null_count:
         column = pc.fill_null(column, float("nan"))
-    return column.to_numpy(zero_copy_only=False)
+    values = column.to_numpy(zero_copy_only=False)
+    return values
 
 
-def _constant(value: float, n: int, dtype: type) -> npt.NDArray:
-    return np.broadcast_to(np.array(value, dtype), (n,))
+def _same(code: int, n: int) -> Codes:
+    codes: Codes = np.broadcast_to(np.array(code, np.int32), (n,))
+    return codes
 
 
 def _bounds(column: Codes) -> tuple[int, int]:

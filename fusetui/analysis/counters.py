@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fusetui.analysis.arrays import Ints
 from fusetui.analysis.columns import COUNTER, NULL, OTHERS, Columns, Keys, Reader
 from fusetui.analysis.snapshot import CounterRow
-
-Ints = npt.NDArray[np.int64]
 
 MAX_SERIES = 512
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from fusetui.analysis.arrays import Ints
 from fusetui.analysis.columns import EXECUTION, NULL, REQUEST, Words, plain
 from fusetui.telemetry.schema import KINDS, SCHEMA
-
-Ints = npt.NDArray[np.int64]
 
 WAIT: Final = "wait"
 SERVICE: Final = "service"

@@ -19,14 +19,13 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from fusetui.analysis.arrays import Bools, Ints
 from fusetui.analysis.columns import NULL, dictionary_key, plain
 from fusetui.analysis.durations import LATENCY, SERVICE, WAIT, durations
 from fusetui.telemetry.text import safe_text
 
-Bools = npt.NDArray[np.bool_]
 Mask = Callable[[pa.RecordBatch], Bools]
 
 TEXT_FIELDS: Final = ("name", "stream", "host", "kind", "plan", "mapping", "shape")
@@ -40,7 +39,7 @@ _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<text>"[^"]*"|'[^']*')|(?P<op>!=|!~|<=|>=|=|~|<|>)|(?P<bracket>[()])"""
     r"""|(?P<number>-?\d+(?:\.\d+)?)(?P<unit>[a-zµ]*)(?![\w./*])|(?P<word>[^\s()"'=!<>~]+))"""
 )
-_COMPARE: Final[dict[str, Callable[[npt.NDArray[np.int64], int | float], Bools]]] = {
+_COMPARE: Final[dict[str, Callable[[Ints, int | float], Bools]]] = {
     "=": np.equal,
     "!=": np.not_equal,
     "<": np.less,
@@ -267,7 +266,7 @@ class _NumberMask:
         absent = values == NULL
         return np.where(absent, self._op == "!=", _COMPARE[self._op](values, self._number))
 
-    def _values(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    def _values(self, batch: pa.RecordBatch) -> Ints:
         if self._column in (WAIT, SERVICE, LATENCY):
             return durations(batch)[self._column]
         at = batch.schema.get_field_index("launch_ns" if self._column == "launch" else self._column)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from fusetui.analysis.accumulate import BY_EXECUTION, BY_REQUEST, COUNT
+from fusetui.analysis.arrays import Ints
 from fusetui.analysis.columns import NULL, OTHERS, Reader
 from fusetui.analysis.fairness import fairness_of
 from fusetui.analysis.imbalance import imbalance_of, lambda_by_slot
@@ -30,8 +30,6 @@ from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import SCHEMA
 from fusetui.telemetry.source import SourceHealth, TransportState
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Level = Literal["core", "device", "host"]
 
 

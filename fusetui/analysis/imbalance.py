@@ -14,13 +14,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fusetui.analysis.arrays import Codes, Floats, Ints
 from fusetui.analysis.columns import NULL
 from fusetui.analysis.quantiles import nearest_rank
 from fusetui.analysis.snapshot import Imbalance
 from fusetui.analysis.work import Work
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def spread_of(busy: npt.ArrayLike) -> tuple[float | None, float | None, str]:
@@ -58,15 +56,14 @@ def stretch_of_steps(work: Work, across_hosts: bool) -> Ints:
     chosen = np.flatnonzero(rows.request != NULL)
     if chosen.size == 0:
         return np.zeros(0, np.int64)
-    part = np.where(
-        rows.group[chosen] >= 0, rows.group[chosen].astype(np.int64), -2 - rows.name[chosen].astype(np.int64)
-    )
+    group, name = rows.group[chosen].astype(np.int64), rows.name[chosen].astype(np.int64)
+    part = np.where(group >= 0, group, -2 - name)
     host = np.zeros(chosen.size, np.int64) if across_hosts else rows.host[chosen].astype(np.int64)
-    keys = (rows.place[chosen], part, rows.request[chosen], host)
+    keys: tuple[Codes, ...] = (rows.place[chosen], part, rows.request[chosen], host)
     order = _order(keys)
-    place, part, request, host = (key[order] for key in keys)
+    place, part_of, request, host_of = (key[order] for key in keys)
     new_step = np.ones(chosen.size, np.bool_)
-    new_step[1:] = (part[1:] != part[:-1]) | (request[1:] != request[:-1]) | (host[1:] != host[:-1])
+    new_step[1:] = (part_of[1:] != part_of[:-1]) | (request[1:] != request[:-1]) | (host_of[1:] != host_of[:-1])
     new_core = new_step.copy()
     new_core[1:] |= place[1:] != place[:-1]
     core_begins = np.flatnonzero(new_core)
@@ -78,7 +75,7 @@ def stretch_of_steps(work: Work, across_hosts: bool) -> Ints:
     return np.rint(slowest - mean).astype(np.int64)[cores > 1]
 
 
-def _order(keys: tuple[npt.NDArray[np.int64] | npt.NDArray[np.int32], ...]) -> Ints:
+def _order(keys: tuple[Ints | Codes, ...]) -> Ints:
     """The order of rows by the last key, then the one before, …; one sort where the keys fit in one number."""
     cells = 1
     packed = np.zeros(len(keys[0]), np.int64)

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from fusetui.analysis.arrays import Bools, Ints
 from fusetui.analysis.busy import Order
 from fusetui.analysis.columns import NULL
-from fusetui.analysis.work import Bools, Ints, Work
+from fusetui.analysis.work import Work
 
 RUNTIME_OUTLIER_NS: Final = 50_000
 DELAY_OUTLIER_NS: Final = 100_000
@@ -48,7 +48,7 @@ def call_times(work: Work) -> tuple[Bools, Ints]:
     return own, launch
 
 
-def exposed_gaps(work: Work, order: Order, last_end: Ints) -> npt.NDArray[np.int64]:
+def exposed_gaps(work: Work, order: Order, last_end: Ints) -> Ints:
     """The exposed launch overhead before each execution, (n,) in `order`, ns.
 
     order     rows by (stream, end)

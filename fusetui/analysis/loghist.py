@@ -11,10 +11,8 @@ from math import isqrt
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from fusetui.analysis.arrays import Codes, Floats, Ints
 
 PER_OCTAVE: Final = 32
 OCTAVES: Final = 62
@@ -61,7 +59,7 @@ def bucket_of(values: Ints) -> Ints:
     whole = values if high < _FLOAT_EXACT else np.where(values < _FLOAT_EXACT, values, values & ~np.int64(0x3FF))
     cells = whole.astype(np.float64).view(np.int64) >> (52 - _CELL_BITS)
     cells -= _EXPONENT_BIAS << _CELL_BITS
-    guess = _CELL_STEP[cells & ((1 << _CELL_BITS) - 1)]
+    guess: Ints = _CELL_STEP[cells & ((1 << _CELL_BITS) - 1)]
     guess += (cells >> _CELL_BITS) * PER_OCTAVE
     guess += 1
     if low <= 0:
@@ -82,7 +80,7 @@ def nearest_rank_index(n: int, q: float) -> int:
     return min(max(int(np.ceil(q * n - 1e-9)), 1), n) - 1
 
 
-def rank_buckets(counts: Ints, q: float) -> Ints:
+def rank_buckets(counts: Codes, q: float) -> Ints:
     """As `rank_bucket`, for each row of counts [R, BUCKETS]; -1 for an empty row. Returns [R]."""
     cumulative = np.cumsum(counts, axis=1)
     totals = cumulative[:, -1]

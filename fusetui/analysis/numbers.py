@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from fusetui.analysis.accumulate import BY_EXECUTION, BY_REQUEST, COUNT, Accumulators
+from fusetui.analysis.arrays import Bools, Floats, Ints
 from fusetui.analysis.busy import Order, by_key_and_end, disjoint, union_ns
 from fusetui.analysis.cohort import cohort_of
 from fusetui.analysis.columns import EXECUTION, Columns
@@ -19,9 +19,7 @@ from fusetui.analysis.quantiles import tail_of, tail_of_counts
 from fusetui.analysis.queue import depth_from_slots, depth_of
 from fusetui.analysis.rings import HistogramRing
 from fusetui.analysis.snapshot import Depth, LatencyOf, Tail, TailCohort
-from fusetui.analysis.work import Ints, Work, executions, requests
-
-Floats = npt.NDArray[np.float64]
+from fusetui.analysis.work import Work, executions, requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ def from_slots(
     )
 
 
-def depth_per_slot(wait_ns: Floats, known: npt.NDArray[np.bool_], open_work: OpenWork, at: Interval) -> Floats:
+def depth_per_slot(wait_ns: Floats, known: Bools, open_work: OpenWork, at: Interval) -> Floats:
     """Mean depth per slot in time order, [S]; NaN where nothing is known.
 
     wait_ns  [S] time waited in each ring slot; known [S]: ring slots in which executions with a queue wait ended
@@ -137,7 +135,7 @@ def depth_per_slot(wait_ns: Floats, known: npt.NDArray[np.bool_], open_work: Ope
     return np.where(has_data & (at.lasted_ns > 0), depth, np.nan)
 
 
-def counts_joined(acc: Accumulators) -> npt.NDArray[np.bool_]:
+def counts_joined(acc: Accumulators) -> Bools:
     """Ring slots in which an execution with a known enqueue time ended, [S]."""
     return acc.counts[:, COUNT["joined"]] > 0
 
@@ -153,7 +151,7 @@ def _depth(
     enqueue: Ints,
     start: Ints,
     open_work: OpenWork,
-    waiting: npt.NDArray[np.bool_],
+    waiting: Bools,
     at: Interval,
     stream: int | None = None,
 ) -> Depth:
@@ -170,7 +168,8 @@ def _streams(ran: Work, order: Order, open_work: OpenWork, at: Interval) -> dict
     wait, service, waited = ran.wait[order], ran.service[order], ran.waited[order]
     begin, stop = disjoint(stream, start, end)
     covered = np.concatenate([[0], np.cumsum(stop - begin)])
-    edges = np.flatnonzero(np.concatenate([[True], stream[1:] != stream[:-1], [True]])) if stream.size else [0]
+    changes = np.flatnonzero(stream[1:] != stream[:-1]) + 1
+    edges = [0, *changes.tolist(), stream.size] if stream.size else []
     slices = {int(stream[a]): slice(a, b) for a, b in pairwise(edges)}
     for key in np.unique(open_work.stream[open_work.kind == EXECUTION]).tolist():
         slices.setdefault(key, slice(0, 0))

@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from fusetui.analysis.arrays import Bools, Codes, Ints
 from fusetui.analysis.columns import EXECUTION, NULL, REQUEST, Columns
 from fusetui.analysis.work import is_open
 
-Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
 
 LIMIT: Final = 1 << 16
@@ -24,8 +24,8 @@ class OpenWork:
     """
 
     def __init__(self) -> None:
-        self.kind = np.zeros(0, np.int8)
-        self.stream = np.zeros(0, np.int32)
+        self.kind: Codes = np.zeros(0, np.int8)
+        self.stream: Codes = np.zeros(0, np.int32)
         self.enqueue: Ints = np.zeros(0, np.int64)
         self.start: Ints = np.zeros(0, np.int64)
         self._hash: Hashes = np.zeros(0, np.uint64)
@@ -62,25 +62,29 @@ class OpenWork:
         self.start = np.concatenate([self.start, rows.start[concerned]])[keep]
         self._hash = every[keep]
 
-    def ages(self, which: npt.NDArray[np.bool_], since: Ints, now_ns: int) -> Ints:
+    def ages(self, which: Bools, since: Ints, now_ns: int) -> Ints:
         """Ages at `now_ns` of the items chosen, counted from `since` (self.enqueue or self.start)."""
         chosen = which & (since != NULL)
-        return np.maximum(now_ns - since[chosen], 0)
+        ages: Ints = np.maximum(now_ns - since[chosen], 0)
+        return ages
 
     @property
-    def waiting(self) -> npt.NDArray[np.bool_]:
+    def waiting(self) -> Bools:
         """Executions that are enqueued and have not begun, (m,)."""
-        return (self.kind == EXECUTION) & (self.start == NULL)
+        chosen: Bools = (self.kind == EXECUTION) & (self.start == NULL)
+        return chosen
 
     @property
-    def running(self) -> npt.NDArray[np.bool_]:
+    def running(self) -> Bools:
         """Executions that have begun, (m,)."""
-        return (self.kind == EXECUTION) & (self.start != NULL)
+        chosen: Bools = (self.kind == EXECUTION) & (self.start != NULL)
+        return chosen
 
     @property
-    def requests(self) -> npt.NDArray[np.bool_]:
+    def requests(self) -> Bools:
         """Requests, waiting or being served, (m,)."""
-        return self.kind == REQUEST
+        chosen: Bools = self.kind == REQUEST
+        return chosen
 
     def request_ages(self, now_ns: int) -> Ints:
         """Ages of open requests since they were enqueued (started, where that is all that is known)."""

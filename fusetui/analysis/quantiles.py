@@ -13,12 +13,10 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.loghist import BUCKETS, REPRESENTATIVE, bucket_of, nearest_rank_index
 from fusetui.analysis.snapshot import Tail
-
-Ints = npt.NDArray[np.int64]
 
 LEVELS: Final = (("p50", 0.5, 1), ("p95", 0.95, 1), ("p99", 0.99, 100), ("p999", 0.999, 1000))
 """Name, q and the smallest n for which the quantile is given."""
@@ -33,7 +31,7 @@ def nearest_rank(values: Ints, quantiles: Sequence[float]) -> list[int]:
 
 
 def kaplan_meier(
-    times: Ints, events: Ints, censored: Ints, quantiles: Sequence[float]
+    times: Ints | Floats, events: Ints, censored: Ints, quantiles: Sequence[float]
 ) -> list[tuple[int | float, bool]]:
     """Quantiles of right-censored durations.
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.snapshot import Depth
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def sweep(enqueue: Ints, start: Ints, from_ns: int, to_ns: int) -> tuple[Ints, Ints]:

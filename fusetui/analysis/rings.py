@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fusetui.analysis.arrays import Codes, Floats, Ints
 from fusetui.analysis.loghist import BUCKETS, REPRESENTATIVE, bucket_of, rank_buckets
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _ONE = np.int32(1)
 
@@ -34,7 +31,7 @@ class HistogramRing:
         self._p50, self._p95, self._p99 = (np.full((keys, slots), np.nan) for _ in range(3))
         self._all = [np.full(slots, np.nan) for _ in range(3)]
 
-    def add(self, key: npt.NDArray[np.int32], slot: Ints, values: Ints) -> None:
+    def add(self, key: Codes, slot: Ints, values: Ints) -> None:
         """Count values (n,) of their keys in their ring slots."""
         if values.size == 0:
             return
@@ -115,7 +112,7 @@ class HistogramRing:
         self._dirty[:] = False
 
 
-def _quantiles(counts: Ints, q: float, least: int, low: int, largest: Ints) -> Floats:
+def _quantiles(counts: Codes, q: float, least: int, low: int, largest: Ints) -> Floats:
     found = rank_buckets(counts, q)
     values = np.minimum(REPRESENTATIVE[np.maximum(found, 0) + low], largest)
     return np.where(counts.sum(axis=1) >= least, values, np.nan)

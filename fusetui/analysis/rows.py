@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+from fusetui.analysis.arrays import Bools, Ints
 from fusetui.analysis.columns import EXECUTION, NULL, REQUEST, Columns, Reader
 from fusetui.analysis.durations import LATENCY, SERVICE, WAIT, durations
 from fusetui.analysis.filter import Filter
 from fusetui.analysis.naming import core_label, stream_name
 from fusetui.telemetry.schema import SCHEMA
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 DURATIONS: Final = {WAIT: "wait_ns", SERVICE: "service_ns", LATENCY: "latency_ns"}
 _RESULT: Final = pa.schema(

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from fusetui.analysis.arrays import Codes, Floats, Ints
 
 SLOTS: Final = 120
 
@@ -72,9 +70,7 @@ class Grid:
         return self.origin + slot * self.width
 
 
-def spread(
-    key: npt.NDArray[np.int32] | Ints, begin: Ints, end: Ints, keys: int, grid: Grid, first: int, slots: int
-) -> Floats:
+def spread(key: Codes, begin: Ints, end: Ints, keys: int, grid: Grid, first: int, slots: int) -> Floats:
     """How much of the intervals [begin, end) of each key lies in each slot.
 
     key, begin, end  (n,), end >= begin; first, slots: the range of slots looked at
@@ -87,7 +83,7 @@ def spread(
     high = low + slots * grid.width
     if slots == 1:
         inside = np.minimum(end, high) - np.maximum(begin, low)
-        return np.bincount(key, weights=np.maximum(inside, 0), minlength=keys).reshape(keys, 1)
+        return np.bincount(key, weights=np.maximum(inside, 0), minlength=keys).reshape(keys, 1).astype(np.float64)
     cells = slots + 1
     partial = np.zeros(keys * cells, np.float64)
     full = np.zeros(keys * cells, np.int64)

@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fusetui.analysis.accumulate import Accumulators
+from fusetui.analysis.arrays import Ints
 from fusetui.analysis.columns import MARK, NULL, OTHERS, Columns, Reader, concat
 from fusetui.analysis.counters import Counters
 from fusetui.analysis.numbers import Interval, Numbers, from_rows, from_slots
 from fusetui.analysis.openwork import OpenWork
 from fusetui.analysis.slots import Grid
 from fusetui.analysis.snapshot import Mark
-from fusetui.analysis.work import Ints, is_open
+from fusetui.analysis.work import is_open
 from fusetui.telemetry.schema import SCHEMA
 
 EXACT_ROWS: Final = 100_000

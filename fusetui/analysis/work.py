@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fusetui.analysis.arrays import Bools, Ints
 from fusetui.analysis.columns import EXECUTION, NULL, REQUEST, Columns
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)
@@ -49,7 +46,8 @@ def requests(rows: Columns) -> Work:
 
 def is_open(rows: Columns) -> Bools:
     """Executions and requests without an end."""
-    return (rows.end == NULL) & (rows.kind <= REQUEST)
+    still: Bools = (rows.end == NULL) & (rows.kind <= REQUEST)
+    return still
 
 
 def _work(rows: Columns, kind: int) -> Work:

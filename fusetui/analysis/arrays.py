@@ -1,0 +1,14 @@
+"""Array types used by every measure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.integer[Any]]
+"""Small ids or counts; the width of the integers does not matter."""
