@@ -13,7 +13,6 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from fusetui.app.fmt import clip
 from fusetui.app.glyphs import BRAILLE, Glyphs
 from fusetui.app.palette import SELECTED, Ink
 
@@ -68,11 +67,20 @@ class Canvas:
         if _NARROW.match(text):
             codes = np.frombuffer(text[:room].encode("utf-32-le"), np.uint32)
         else:
-            codes = _cells(clip(text, room))
+            codes = _cells(text, room, self.glyphs.text("…"))
         end = x + len(codes)
+        self._mend(y, x, end)
         self.codes[y, x:end] = codes
         self.inks[y, x:end] = ink
         return end
+
+    def _mend(self, y: int, x: int, end: int) -> None:
+        """Blank the other half of wide characters that writing cells x..end is about to cut."""
+        row = self.codes[y]
+        if x and row[x] == _TAIL:
+            row[x - 1] = _BLANK
+        if end < len(row) and row[end] == _TAIL:
+            row[end] = _BLANK
 
     def put_right(self, right: int, y: int, text: str, ink: int = Ink.FG) -> int:
         """Write `text` so that it ends before cell `right`; returns the cell it begins at."""
@@ -88,6 +96,9 @@ class Canvas:
         if not 0 <= y < self.height or x < 0:
             return
         codes = np.frombuffer(chars.encode("utf-32-le"), np.uint32)[: max(0, self.width - x)]
+        if not len(codes):
+            return
+        self._mend(y, x, x + len(codes))
         self.codes[y, x : x + len(codes)] = codes
         self.inks[y, x : x + len(codes)] = inks if isinstance(inks, int) else inks[: len(codes)]
 
@@ -135,12 +146,20 @@ def _decode(codes: Codes) -> str:
     return text.replace("\0", "")
 
 
-def _cells(text: str) -> Codes:
-    """One code point per cell, 0 in the second cell of a wide character; what has no cell of its own is dropped."""
+def _cells(text: str, room: int, more: str) -> Codes:
+    """At most `room` cells: one code point each, 0 in the second cell of a wide character, `more` last when cut.
+
+    What has no cell of its own (control characters, combining marks) is left out.
+    """
     codes: list[int] = []
     for char in text:
         width = get_character_cell_size(char)
-        if width > 0:
-            codes.append(ord(char))
-            codes.extend([_TAIL] * (width - 1))
+        if width <= 0:
+            continue
+        if len(codes) + width > room:
+            # The ellipsis takes the last cell, and all of a wide character that ends there.
+            cut = room - 2 if codes[room - 1 : room] == [_TAIL] else room - 1
+            codes = [*codes[:cut], ord(more), *[_BLANK] * (room - 1 - cut)]
+            break
+        codes.extend((ord(char), *[_TAIL] * (width - 1)))
     return np.array(codes, np.uint32)

@@ -31,7 +31,7 @@ def number(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return DASH.rjust(NUMBER_CELLS)
     size = abs(value)
-    if size >= 9_999.5:
+    if size >= (9_999.5 if value > 0 else 999.5):
         return _huge(value).rjust(NUMBER_CELLS)
     room = 2 if value < 0 else 3
     digits = 0 if size >= 999.5 else max(0, room - _integer_digits(size, room))
@@ -145,7 +145,7 @@ def ratio(value: float | None) -> str:
     """A plain ratio in 4 cells with at most two decimals: `0.31`."""
     if value is None or not math.isfinite(value):
         return number(None)
-    return f"{value:4.2f}" if abs(value) < 9.995 and value >= 0 else number(value)
+    return f"{abs(value):4.2f}" if 0 <= value < 9.995 else number(value)
 
 
 def age(seconds: float | None) -> str:
@@ -199,6 +199,8 @@ def clip(text: str, cells: int) -> str:
         return ""
     if text.isascii():
         return text if len(text) <= cells else text[: cells - 1] + "…"
+    # Measuring costs per character, and a letter has at most two marks: this much always fills the cells.
+    text = text[: 3 * cells + 3]
     if cell_len(text) <= cells:
         return text
     return set_cell_size(text, cells - 1).rstrip(" ") + "…"

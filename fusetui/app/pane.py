@@ -183,10 +183,8 @@ class Pane(Widget, can_focus=True):
     def on_resize(self, event: events.Resize) -> None:
         self.repaint()
 
-    def on_focus(self) -> None:
-        self.repaint()
-
-    def on_blur(self) -> None:
+    def watch_has_focus(self, has_focus: bool) -> None:
+        super().watch_has_focus(has_focus)
         self.repaint()
 
 

@@ -85,7 +85,7 @@ def cores_of(rng: np.random.Generator, count: int, slots: int) -> Cores:
     busy = np.nansum(share, axis=1)
     return Cores(
         level="core",
-        labels=tuple(f"0:{i}" for i in range(count)),
+        labels=tuple(f"0/{i}" for i in range(count)),
         busy_ns=(busy * 1e8).astype(np.int64),
         executions=np.full(count, 900),
         busy_share=share,

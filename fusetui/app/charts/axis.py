@@ -10,12 +10,14 @@ import numpy.typing as npt
 
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
+from fusetui.app.charts.resample import finite
 from fusetui.app.palette import Ink
 
 Floats = npt.NDArray[np.float64]
 
 _NICE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _LOG_ABOVE = 100.0
+_MAX_DECADES = 9
 _FULL_LABEL_FROM = 24
 _TIME_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
@@ -48,26 +50,26 @@ def nice_ceiling(value: float) -> float:
     if not math.isfinite(value) or value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
-    if power == 0.0 or not math.isfinite(power * 10):
-        return value
+    if power < 1e-300:
+        return 1.0
     return next((step * power for step in _NICE if step * power >= value), 10 * power)
 
 
 def fit_scale(values: Floats, limit: float | None = None) -> Scale:
-    """A scale for some values: from 0 to a round number, or log when they span more than two decades.
+    """A scale for some values: from 0 to a round number, or log (nine decades at most) over two decades.
 
     limit  an objective to keep in sight when it is not far above the data
     """
+    values = finite(values)
     seen = values[np.isfinite(values)]
     top = float(seen.max()) if len(seen) else 0.0
     if limit is not None and limit > top and limit <= 4 * top:
         top = limit
     above = seen[seen > 0]
     if len(above) and top / float(above.min()) > _LOG_ABOVE:
-        low = 10.0 ** math.floor(math.log10(float(above.min())))
-        high = 10.0 ** math.ceil(math.log10(top))
-        if low > 0 and math.isfinite(high):
-            return Scale(low, high, log=True)
+        least = math.floor(math.log10(float(above.min())))
+        most = math.ceil(math.log10(top))
+        return Scale(10.0 ** max(least, most - _MAX_DECADES), 10.0**most, log=True)
     return Scale(0.0, nice_ceiling(top))
 
 

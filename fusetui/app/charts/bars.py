@@ -26,7 +26,7 @@ def bar_text(share: float, width: int, glyphs: str) -> str:
     """A bar of `width` cells, to an eighth of a cell (9 steps in `glyphs`); what is not 0 is always seen."""
     if width <= 0 or not math.isfinite(share) or share <= 0:
         return " " * max(0, width)
-    eighths = min(width * 8, max(1, round(share * width * 8)))
+    eighths = min(width * 8, max(1, round(min(share, 1.0) * width * 8)))
     whole, rest = divmod(eighths, 8)
     return (glyphs[8] * whole + (glyphs[rest] if rest else "")).ljust(width)[:width]
 

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fusetui.app.canvas import Canvas
-from fusetui.app.charts.resample import Floats, columns
+from fusetui.app.charts.axis import Scale
+from fusetui.app.charts.resample import Floats, columns, finite
 from fusetui.app.palette import STEPS, Ink
 
 Levels = npt.NDArray[np.int64]
@@ -16,20 +17,18 @@ Levels = npt.NDArray[np.int64]
 
 def levels(values: npt.ArrayLike, low: float, high: float, *, log: bool = False) -> Levels:
     """Step 0..7 of each value between low and high; -1 where there is no value (NaN)."""
-    data = np.asarray(values, np.float64)
+    data = finite(values)
     known = np.isfinite(data)
-    safe = np.where(known, data, low)
-    if log and low > 0:
-        share = np.log(np.maximum(safe, low) / low) / max(np.log(high / low), 1e-9) if high > low else safe * 0
-    else:
-        share = (safe - low) / (high - low) if high > low else safe * 0
-    step = np.clip(np.floor(share * STEPS), 0, STEPS - 1).astype(np.int64)
+    if not high > low:
+        return np.where(known, 0, -1)
+    share = Scale(low, high, log and low > 0).share(np.where(known, data, low))
+    step = np.minimum(np.floor(share * STEPS), STEPS - 1).astype(np.int64)
     return np.where(known, step, -1)
 
 
 def bounds(values: npt.ArrayLike) -> tuple[float, float, bool]:
     """(low, high, log) that suit some values: log over positive ones when they span more than two decades."""
-    data = np.asarray(values, np.float64)
+    data = finite(values)
     seen = data[np.isfinite(data)]
     if not len(seen):
         return 0.0, 1.0, False
@@ -56,6 +55,7 @@ def group_rows(values: Floats, lines: int, how: Literal["max", "mean"] = "max") 
     spans = [(int(s), int(min(s + per, rows) - 1)) for s in starts]
     if per == 1:
         return values, spans
+    values = finite(values)
     known = np.isfinite(values)
     number = np.add.reduceat(known, starts, axis=0)
     if how == "max":

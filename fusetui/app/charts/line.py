@@ -15,6 +15,7 @@ from fusetui.app.charts.resample import curve
 from fusetui.app.palette import Ink
 
 Dots = npt.NDArray[np.bool_]
+Patterns = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,9 @@ def draw_lines(
     plot = canvas.view(axis, 0, width - axis - labels, height - clock_row)
     if limit is not None:
         _draw_limit(plot, scale, limit)
+    patterns = np.zeros((plot.height, plot.width), np.int64)
     for one in reversed(series):
-        _draw_series(plot, scale, one)
+        _draw_series(plot, scale, one, patterns)
     if axis:
         draw_value_axis(canvas.view(0, 0, axis + 3, plot.height), scale, unit, axis)
     if labels:
@@ -79,26 +81,34 @@ def _labels_width(series: Sequence[Series], limit: Limit | None) -> int:
     return max((len(text) for text in texts), default=0) + 1 if any(texts) else 0
 
 
-def _draw_series(plot: Canvas, scale: Scale, one: Series) -> None:
+def _draw_series(plot: Canvas, scale: Scale, one: Series, patterns: Patterns) -> None:
+    """Add a line to the dots drawn so far, `patterns` [height, width]; the cells it touches take its ink."""
     across, down = plot.glyphs.dots
     dots = rasterise(scale.share(curve(one.values, plot.width * across)), plot.height * down, one.thick)
-    stamp(plot, dots, one.ink)
+    shape = (plot.height, down, plot.width, across)
+    cells = dots.reshape(shape).transpose(0, 2, 1, 3).reshape(plot.height, plot.width, down * across)
+    fresh = cells @ (1 << np.arange(down * across))
+    patterns |= fresh
+    hit = fresh > 0
+    chars = np.frombuffer(plot.glyphs.dot_chars.encode("utf-32-le"), np.uint32)
+    plot.codes[hit] = chars[patterns[hit]]
+    plot.inks[hit] = one.ink
 
 
 def rasterise(heights: npt.NDArray[np.float64], rows: int, thick: bool = False) -> Dots:
     """A line through heights [X] in 0..1 (NaN: gap) as dots [rows, X]: connected where both neighbours are there."""
     if rows <= 0 or len(heights) == 0:
         return np.zeros((max(0, rows), len(heights)), bool)
-    y = (1 - heights) * (rows - 1)
-    before = np.concatenate([y[:1], y[:-1]])
-    after = np.concatenate([y[1:], y[-1:]])
-    half_before = np.where(np.isnan(before), y, (y + before) / 2)
-    half_after = np.where(np.isnan(after), y, (y + after) / 2)
-    top = np.minimum(y, np.minimum(half_before, half_after))
-    bottom = np.maximum(y, np.maximum(half_before, half_after))
+    y = np.rint((1 - heights) * (rows - 1))
     known = ~np.isnan(y)
-    first = np.where(known, np.rint(top), rows).astype(np.int64)
-    last = np.where(known, np.rint(bottom), -1).astype(np.int64)
+    row = np.where(known, y, 0).astype(np.int64)
+    # The rows between two neighbours are filled half from each side, so that a steep line has no holes.
+    jump = np.where(known[1:] & known[:-1], np.diff(row), 0)
+    between = np.maximum(np.abs(jump) - 1, 0)
+    ahead = np.append(np.sign(jump) * ((between + 1) // 2), 0)
+    behind = np.append(0, -np.sign(jump) * (between // 2))
+    first = np.where(known, row + np.minimum(0, np.minimum(ahead, behind)), rows)
+    last = np.where(known, row + np.maximum(0, np.maximum(ahead, behind)), -1)
     if thick and rows > 4:
         grow = known & (first == last)
         last = np.where(grow & (last < rows - 1), last + 1, last)
@@ -106,22 +116,6 @@ def rasterise(heights: npt.NDArray[np.float64], rows: int, thick: bool = False) 
     line = np.arange(rows)[:, None]
     dots: Dots = (line >= first) & (line <= last)
     return dots
-
-
-def stamp(plot: Canvas, dots: Dots, ink: int) -> None:
-    """Put dots [height * down, width * across] on the plot; earlier dots stay, their cells take this ink."""
-    across, down = plot.glyphs.dots
-    height, width = plot.height, plot.width
-    cells = dots.reshape(height, down, width, across).transpose(0, 2, 1, 3).reshape(height, width, down * across)
-    pattern = cells @ (1 << np.arange(down * across))
-    hit = pattern > 0
-    table = _table(plot)
-    plot.codes[hit] = table[pattern[hit]]
-    plot.inks[hit] = ink
-
-
-def _table(plot: Canvas) -> npt.NDArray[np.uint32]:
-    return np.frombuffer(plot.glyphs.dot_chars.encode("utf-32-le"), np.uint32)
 
 
 def _row_of(scale: Scale, value: float, height: int) -> int:

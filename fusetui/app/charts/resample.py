@@ -8,13 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+_ABSURD = 1e100
 Reduce = Literal["max", "mean", "sum"]
 
 
 def finite(values: npt.ArrayLike) -> Floats:
-    """As float64 with every infinity turned into NaN, so that a chart needs to know one kind of absence."""
+    """As float64 with every infinity turned into NaN, so that a chart needs to know one kind of absence.
+
+    Beyond 1e100 a value is no measurement and would only overflow: it is absent too.
+    """
     array = np.array(values, np.float64)
-    array[~np.isfinite(array)] = np.nan
+    array[~(np.abs(array) < _ABSURD)] = np.nan
     return array
 
 
@@ -58,4 +62,5 @@ def curve(values: npt.ArrayLike, points: int) -> Floats:
     right = np.minimum(left + 1, slots - 1)
     share = np.clip(at - left, 0.0, 1.0)
     line = data[left] * (1 - share) + data[right] * share
-    return np.where(np.isnan(line), data[np.where(share < 0.5, left, right)], line)
+    nearest = data[np.where(share < 0.5, left, right)]
+    return np.asarray(np.where(np.isnan(line), nearest, line), np.float64)

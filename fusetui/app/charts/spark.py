@@ -20,7 +20,7 @@ def spark_text(values: npt.ArrayLike, width: int, glyphs: str, high: float | Non
     if not known.any():
         return " " * max(0, width)
     top = float(np.max(data[known])) if high is None else high
-    share = np.where(known, data, 0.0) / top if top > 0 else np.zeros(len(data))
+    share = np.where(known, np.clip(data, 0.0, top), 0.0) / top if top > 0 else np.zeros(len(data))
     step = np.clip(np.ceil(share * (len(glyphs) - 1)), 1, len(glyphs) - 1).astype(np.int64)
     return "".join(glyphs[i] for i in np.where(known, step, 0))
 

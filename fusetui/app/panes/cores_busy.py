@@ -126,11 +126,11 @@ def _per_line(count: int, width: int, lines: int) -> int:
 
 
 def range_label(labels: tuple[str, ...], first: int, last: int) -> str:
-    """`0:16–31`: the first label and what differs in the last one."""
+    """`0/16–31`: the first label and what differs in the last one."""
     low, high = labels[first], labels[last]
     if first == last:
         return low
-    stem = low.rfind(":") + 1
+    stem = low.rfind("/") + 1
     return f"{low}–{high[stem:] if high[:stem] == low[:stem] else high}"
 
 
