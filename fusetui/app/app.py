@@ -55,7 +55,7 @@ class FusetuiApp(Shell):
     def action_filter(self) -> None:
         shown = self.session.feed.snapshot
         value = shown.filter_text if shown else ""
-        self.push_screen(Prompt("filter", "stream == 'prefill' and wait > 5ms", self.session.feed.set_filter, value))
+        self.push_screen(Prompt("filter", 'stream ~ prefill and wait > 5ms', self.session.feed.set_filter, value))
 
     def action_clear(self) -> None:
         screen = self.base_screen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -54,5 +53,4 @@ class Line(Widget):
     def render_line(self, y: int) -> Strip:
         if y or self._canvas.width != self.size.width:
             return Strip.blank(self.size.width, self.rich_style)
-        palette = look_of(self.app)[0]
-        return self._canvas.strip(0, palette.styles).apply_style(Style(bgcolor=self.rich_style.bgcolor))
+        return self._canvas.strip(0, look_of(self.app)[0].styles)

@@ -60,7 +60,7 @@ _LIGHT: Final = {
 
 @dataclass(frozen=True)
 class Palette:
-    """Rich styles of the inks; the background comes from the widget below, so styles carry a foreground only."""
+    """Rich styles of the inks; `styles` puts them on the background, which nobody else fills under drawn lines."""
 
     fg: Style
     dim: Style
@@ -81,6 +81,7 @@ class Palette:
         inks = (*plain, *self.streams, *self.heat)
         inks += (self.fg,) * (SELECTED - len(inks))
         reverse = Style(reverse=True)
+        inks = tuple(self.bg + style for style in inks)
         return (*inks, *(style + reverse for style in inks))
 
     @classmethod

@@ -17,7 +17,7 @@ from fusetui.telemetry.times import parse_position_ns
 _S: Final = 1_000_000_000
 SPEEDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 WINDOWS_NS: Final = (
-    *(size * 10**power for power in range(3, 9) for size in (1, 2, 5)),
+    *(size * 10**power for power in range(6, 9) for size in (1, 2, 5)),
     *(seconds * _S for seconds in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)),
 )
 DENSITY_BINS: Final = 400

@@ -57,6 +57,8 @@ def title_fields(frame: Frame, glyphs: Glyphs, brief: bool) -> list[Field]:
     fields.append(Field(fmt.moment(snapshot.now_ns, decimals_span, clock), Ink.FG, 1))
     window = frame.window_ns or snapshot.now_ns - snapshot.window_start_ns
     fields.append(Field(f"{'win' if brief else 'window'} {_window(window)}", Ink.FG, 3))
+    if snapshot.filter_text:
+        fields.append(Field(f"filter {fmt.clip(snapshot.filter_text, 16 if brief else 32)}", Ink.ACCENT, 1))
     fields.append(Field(f"{fmt.count(snapshot.rows_per_s).strip():>5} ev/s", Ink.FG, 4))
     if snapshot.health.lag_ns is not None and snapshot.transport is None:
         lag_s = snapshot.health.lag_ns / 1e9
