@@ -104,6 +104,8 @@ class HostSource:
 
     def close(self) -> None:
         self._closed.set()
+        if self._proc:
+            self._proc.close()
 
     def _sample(self, at_ns: int, wall_ns: int) -> pa.RecordBatch:
         busy_ns = self._proc.busy_ns() if self._proc else psutil_busy_ns()

@@ -97,6 +97,10 @@ class ProcCounters:
         self._scanned_ticks = now_ticks
         return deltas
 
+    def close(self) -> None:
+        """Let go of the kernel's files."""
+        self._scanner.close()
+
     def _percent(self, name: str, total_ns: int, at_ns: int) -> list[Reading]:
         rate = self._rates.rate(name, total_ns, at_ns)
         return [] if rate is None else [Reading(name, min(100.0, rate / 1e7), "%")]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,3 +131,25 @@ def test_the_budget_bounds_a_scan_and_the_rest_gets_its_turn(proc: Proc) -> None
     assert found == [], "its difference spans scans that did not read it"
     proc.task(150, 150, (700, 60, 5))
     assert scan.scan(1000) == [TaskDelta("app", "app", 1, 200, 20, 2)], "it ran lately, so it is read first"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts open files in /proc")
+def test_kept_files_are_let_go_and_no_more_than_allowed(proc: Proc, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sysconf", lambda _: 20)
+    for pid in range(100, 130):
+        proc.task(pid, pid, (1, 0, 1))
+    before = len(os.listdir("/proc/self/fd"))
+    scan = scanner(proc, budget_ns=10**12)
+    scan.scan(0)
+    assert len(os.listdir("/proc/self/fd")) - before == 10
+    for pid in range(100, 130):
+        proc.task(pid, pid, (5, 0, 2))
+    assert len(scan.scan(1)) == 30, "those without a kept file are read all the same"
+    for pid in range(100, 110):
+        shutil.rmtree(proc.root / str(pid))
+        proc.task(pid + 1000, pid + 1000, (9, 0, 1), start=500)
+    assert len(scan.scan(400)) == 10
+    assert len(os.listdir("/proc/self/fd")) - before == 10
+    scan.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert scan.scan(500) == []
