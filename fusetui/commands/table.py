@@ -1,0 +1,77 @@
+"""A summary as text: what `fusetui snapshot` prints for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fusetui.analysis.fmt import DASH, duration, percent, ratio
+
+_QUANTILES = ("p50", "p95", "p99", "p999", "max")
+_LIST_LINES = 8
+
+
+def summary_lines(summary: dict[str, Any]) -> Iterator[str]:
+    """The summary line by line; absent values are dashes, lists are cut with a count of what is left out."""
+    health, header = summary["source_health"], summary["header"]
+    yield f"source       {header['source']}, {health['state']}, clock {header['clock']}"
+    yield f"work         {_n(summary['executions'])} executions, {_n(summary['requests'])} requests"
+    yield f"time         span {_ns(summary['span_ns'])}, busy {_ns(summary['busy_ns'])}{_busy_share(summary)}"
+    yield from _tails(summary)
+    yield from _launch(summary["launch"])
+    imbalance = summary["imbalance"]
+    yield f"imbalance    λ {ratio(imbalance['lambda']).strip()}, Jain {ratio(imbalance['jain']).strip()}"
+    yield from _list(
+        "streams", summary["streams"], lambda s: f"{_n(s['executions']):>9}  p99 wait {_ns(s['wait']['p99'])}"
+    )
+    yield from _list("cores", summary["cores"], lambda c: f"{_n(c['executions']):>9}  busy {_ns(c['busy_ns'])}")
+    losses = ", ".join(f"{_n(health[key])} {word}" for key, word in _LOSSES if health[key])
+    yield f"losses       {losses or 'none counted'}"
+    for note in summary["notes"]:
+        yield f"note         {note}"
+
+
+_LOSSES = (
+    ("dropped_batches", "batches dropped"),
+    ("rejected_batches", "batches rejected"),
+    ("bad_rows", "rows with impossible times"),
+)
+
+
+def _tails(summary: dict[str, Any]) -> Iterator[str]:
+    yield " " * 13 + "".join(f"{q:>10}" for q in _QUANTILES) + f"{'n':>12}"
+    latency = summary["latency_ns"]
+    rows = (("latency", latency), ("queue wait", summary["queue_wait_ns"]), ("service", summary["service_ns"]))
+    for name, tail in rows:
+        cells = "".join(f"{_ns(tail[q]):>10}" for q in _QUANTILES)
+        yield f"{name:13}{cells}{_n(tail['n']):>12}{'' if tail['exact'] else '  (histogram, ≤ 1.1 % off)'}"
+    yield f"{'':13}latency is of {latency['of']}s"
+
+
+def _launch(launch: dict[str, Any]) -> Iterator[str]:
+    yield (
+        f"launch       {_n(launch['joined'])} of {_n(launch['total'])} joined, {_n(launch['orphans'])} orphans, "
+        f"{_n(launch['nodes'])} graph nodes, {_n(launch['clipped'])} clipped, "
+        f"{_n(launch['clock_errors'])} clock errors, {_n(launch['short'])} short"
+    )
+
+
+def _list(title: str, rows: list[dict[str, Any]], tell: Any) -> Iterator[str]:
+    for number, row in enumerate(rows[:_LIST_LINES]):
+        name = row.get("name", row.get("label"))
+        yield f"{title if not number else '':13}{name:24}{tell(row)}"
+    if len(rows) > _LIST_LINES:
+        yield f"{'':13}and {len(rows) - _LIST_LINES} more"
+
+
+def _busy_share(summary: dict[str, Any]) -> str:
+    span_ns, busy_ns = summary["span_ns"], summary["busy_ns"]
+    return f" ({percent(busy_ns / span_ns).strip()})" if span_ns and busy_ns is not None else ""
+
+
+def _n(value: int | None) -> str:
+    return DASH if value is None else f"{value:,}"
+
+
+def _ns(value: float | None) -> str:
+    return duration(value).strip()
