@@ -143,4 +143,4 @@ def _counter_columns(counters: Table, shift: int) -> _ToColumns:
 
 
 def _absent(values: npt.NDArray[Any]) -> Ints:
-    return np.where(values < 0, ABSENT, values)
+    return np.where(values < 0, ABSENT, values.astype(np.int64))

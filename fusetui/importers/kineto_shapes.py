@@ -27,13 +27,14 @@ _TYPES: Final = {
 _MAX_OPERANDS: Final = 16
 
 
-def shape_keys(pairs: Iterable[tuple[bytes, bytes]]) -> list[str | None]:
-    """Key per (Input Dims, Input type) JSON pair, e.g. `8x128x256 256x512 bf16`; None without any tensor.
+def shape_keys(pairs: Iterable[tuple[bytes, bytes] | str]) -> list[str | None]:
+    """Key per (Input Dims, Input type) JSON pair, e.g. `8x128x256 256x512 bf16`; None without any tensor (and for a
+    text that stands for pairs that were not kept).
 
     Operands that are no tensors (scalars, lists, absent) are left out. The type stands once at the end when all
     operands share it, else behind each: `512x64:f16 512:i64`.
     """
-    return [_key(dims, types) for dims, types in pairs]
+    return [None if isinstance(pair, str) else _key(*pair) for pair in pairs]
 
 
 def _key(dims: bytes, types: bytes) -> str | None:

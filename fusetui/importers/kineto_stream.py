@@ -96,7 +96,10 @@ class EventStream:
             if found and (found.end() < len(head) or not chunk):
                 break
             if not chunk or len(head) > MAX_HEAD:
-                raise TelemetryError(self._source.where, "no traceEvents in it", "is it a PyTorch profiler trace?")
+                why = f" ({self._source.damage})" if self._source.damage else ""
+                raise TelemetryError(
+                    self._source.where, f"no traceEvents in it{why}", "is it a PyTorch profiler trace?"
+                )
         self.top.update(parse_top(head[: found.start()]))
         at = found.end()
         while nested := _NESTED.match(head, at):

@@ -6,7 +6,7 @@ absolute times since 1970 with a fraction are beyond that and must be read from 
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
@@ -74,8 +74,8 @@ def _text_ns(text: str) -> int:
 def _decimal_ns(text: str) -> int:
     try:
         number = Decimal(text) if len(text) < 64 else Decimal("NaN")
-    except InvalidOperation:
+        if not number.is_finite() or abs(number) > _MAX_US:
+            return int(ABSENT)
+        return int((number * 1000).to_integral_value())
+    except ArithmeticError:  # no number, or an exponent beyond any sense
         return int(ABSENT)
-    if not number.is_finite() or abs(number) > _MAX_US:
-        return int(ABSENT)
-    return int((number * 1000).to_integral_value())

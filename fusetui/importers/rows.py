@@ -8,7 +8,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from fusetui.telemetry.text import safe_text
+from fusetui.telemetry.text import MAX_CHARS, safe_text
+
+_LONGEST: Final = 2 * MAX_CHARS
+_OVERHEAD: Final = 120  # bytes of an entry beside its characters
 
 
 class Rows:
@@ -62,6 +65,7 @@ class Words(dict[Any, int]):
     """Codes for repeated values: `words[value]` is its code, given in order of first appearance.
 
     At most `max_bytes` of text are kept; every new value beyond that gets the code of "…", and `full` is set.
+    A text longer than anything shown is cut, a longer pair of texts counts as no text at all.
     """
 
     OVERFLOW: Final = "…"
@@ -72,7 +76,13 @@ class Words(dict[Any, int]):
         self.full = False
 
     def __missing__(self, value: Any) -> int:
-        self._room -= 64 + (len(value) if isinstance(value, (str, bytes, tuple)) else 0)
+        if isinstance(value, str) and len(value) > _LONGEST:
+            return self[value[:_LONGEST]]
+        if isinstance(value, tuple) and sum(map(len, value)) > _LONGEST:
+            return self[(b"", b"")]
+        self._room -= _OVERHEAD + (len(value) if isinstance(value, str) else 0)
+        if isinstance(value, tuple):
+            self._room -= sum(map(len, value))
         if self._room < 0 and value != self.OVERFLOW:
             self.full = True
             return self[self.OVERFLOW]
