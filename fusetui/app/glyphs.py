@@ -35,7 +35,7 @@ class Glyphs:
     shades       heat, 8 steps from little to much (a step may share its glyph with its neighbour)
     dots         plot dots per cell (across, down)
     dot_chars    the character of every pattern of them; the bit of a dot is its line times `across` plus its column
-    axis, rule   left axis with a tick; dashed limit line
+    axis, rule   left axis with a tick; dashed limit line; meter: filled and empty part of a thin bar
     """
 
     name: str
@@ -48,6 +48,7 @@ class Glyphs:
     axis: str = "│"
     tick: str = "┤"
     rule: str = "╌"
+    meter: str = "━─"
     play: str = "▶"
     first: str = "◀"
     step: str = "▸"
@@ -99,13 +100,14 @@ ASCII: Final = Glyphs(
     name="ascii",
     box="+-+|++",
     columns=" .:-=+*##",
-    rows="    ####=",
+    rows="    ====#",
     shades=".:-=+*#@",
     dots=(1, 2),
     dot_chars=" '.:",
     axis="|",
     tick="+",
     rule="-",
+    meter="=-",
     play=">",
     first="<",
     step=">",

@@ -29,6 +29,11 @@ class Ink(IntEnum):
     HEAT_1 = 16
 
 
+DATA: Final = Ink.STREAM_1
+"""What a chart of one series is drawn in; the accent is for focus."""
+
+
+_HEAT_GROUND: Final = 0.6
 SELECTED: Final = 32
 """Added to an ink: the cell is under the cursor (reversed)."""
 
@@ -98,12 +103,9 @@ class Palette:
             found = _colour(variables, (f"fusetui-{name}", *others))
             return Style(color=(found or Color.parse(str(base[name]))).rich_color, bold=bold or None)
 
-        def ramp(name: str) -> tuple[Style, ...]:
+        def ramp(name: str) -> list[Color]:
             found = (_colour(variables, (f"fusetui-{name}-{i + 1}",)) for i in range(STEPS))
-            return tuple(
-                Style(color=(colour or Color.parse(fallback)).rich_color)
-                for colour, fallback in zip(found, base[name], strict=True)
-            )
+            return [colour or Color.parse(fallback) for colour, fallback in zip(found, base[name], strict=True)]
 
         return cls(
             fg=ink("foreground", "foreground"),
@@ -114,9 +116,16 @@ class Palette:
             warn=ink("warn", "warning"),
             breach=ink("breach", "error", bold=True),
             bg=Style(bgcolor=background.rich_color),
-            streams=ramp("stream"),
-            heat=ramp("heat"),
+            streams=tuple(Style(color=colour.rich_color) for colour in ramp("stream")),
+            heat=tuple(_heat_style(colour, background) for colour in ramp("heat")),
         )
+
+
+def _heat_style(colour: Color, background: Color) -> Style:
+    """A shade glyph on a ground of its own colour: a light shade of a dark colour would look like no data."""
+    if colour.ansi is not None or background.ansi is not None:
+        return Style(color=colour.rich_color)
+    return Style(color=colour.rich_color, bgcolor=background.blend(colour, _HEAT_GROUND).rich_color)
 
 
 def _colour(variables: Mapping[str, str], names: tuple[str, ...]) -> Color | None:

@@ -56,7 +56,7 @@ def test_sparks_start_above_nothing() -> None:
     assert spark_text([1, 2], 2, BRAILLE.columns, high=4) == "▂▄"
     canvas = Canvas(4, 1)
     draw_spark(canvas, 1, 0, 3, [1, 2, 4], Ink.DIM)
-    assert canvas.line_text(0) == " ▂▄█"
+    assert canvas.line_text(0) == " ▂▄▇"
 
 
 def test_a_histogram_loses_no_count() -> None:

@@ -101,7 +101,7 @@ def main() -> None:
         worst, middle = max(spent), statistics.median(spent)
         verdict = "within" if middle <= BUDGET_MS else "OVER"
         print(
-            f"{name:8} draw of 8 panes: median {middle:5.2f} ms, worst {worst:5.2f} ms CPU per tick ({verdict} {BUDGET_MS:g} ms)"
+            f"{name:8} 8 panes: median {middle:5.2f} ms, worst {worst:5.2f} ms CPU a tick, {verdict} {BUDGET_MS:g} ms"
         )
     print(f"headless app, 7 panes at 2 Hz, 120x40: {asyncio.run(app_share(8.0)) * 100:.1f} % of a core")
 

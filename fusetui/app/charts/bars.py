@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
-from fusetui.app.palette import Ink
+from fusetui.app.palette import DATA, Ink
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Bar:
     label: str
     share: float
     text: str
-    ink: int = Ink.ACCENT
+    ink: int = DATA
     text_ink: int = Ink.FG
 
 
@@ -29,6 +29,15 @@ def bar_text(share: float, width: int, glyphs: str) -> str:
     eighths = min(width * 8, max(1, round(min(share, 1.0) * width * 8)))
     whole, rest = divmod(eighths, 8)
     return (glyphs[8] * whole + (glyphs[rest] if rest else "")).ljust(width)[:width]
+
+
+def draw_meter(canvas: Canvas, x: int, y: int, width: int, share: float, ink: int = DATA) -> None:
+    """A thin bar on its track: lines of them do not run into each other. Nothing when the share is not known."""
+    if width <= 0 or not math.isfinite(share):
+        return
+    filled = round(min(1.0, max(0.0, share)) * width)
+    canvas.put(x, y, canvas.glyphs.meter[0] * filled, ink)
+    canvas.put(x + filled, y, canvas.glyphs.meter[1] * (width - filled), Ink.GRID)
 
 
 def draw_bars(canvas: Canvas, bars: Sequence[Bar], label_cells: int, text_cells: int) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
-from fusetui.app.palette import Ink
+from fusetui.app.palette import DATA, Ink
 
 Floats = npt.NDArray[np.float64]
 _MAX_RANGE = 1e6
@@ -81,7 +81,7 @@ def _draw_columns(plot: Canvas, per_column: Floats) -> None:
     chars = np.frombuffer(plot.glyphs.columns.encode("utf-32-le"), np.uint32)
     seen = step > 0
     plot.codes[seen] = chars[step[seen]]
-    plot.inks[seen] = Ink.ACCENT
+    plot.inks[seen] = DATA
 
 
 def _column_of(at_ns: float, low: float, high: float, width: int) -> int:

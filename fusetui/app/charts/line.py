@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.axis import Scale, draw_time_axis, draw_value_axis, fit_scale
-from fusetui.app.charts.resample import curve
+from fusetui.app.charts.resample import curve, finite
 from fusetui.app.palette import Ink
 
 Dots = npt.NDArray[np.bool_]
@@ -133,7 +133,8 @@ def _draw_labels(area: Canvas, scale: Scale, series: Sequence[Series], limit: Li
     """Each label at the height its line ends, pushed apart where they would collide."""
     wanted: list[tuple[float, str, int]] = []
     for one in series:
-        known = one.values[np.isfinite(one.values)]
+        values = finite(one.values)
+        known = values[~np.isnan(values)]
         if one.label:
             row = _row_of(scale, float(known[-1]), area.height) if len(known) else 0
             wanted.append((row, one.label, one.ink))

@@ -11,7 +11,7 @@ from fusetui.app.palette import Ink
 
 
 def spark_text(values: npt.ArrayLike, width: int, glyphs: str, high: float | None = None, how: Reduce = "max") -> str:
-    """`width` characters from `glyphs` (9 steps, blank first): blank is no data, the lowest bar is 0 or little.
+    """`width` characters from `glyphs` (blank first, then rising): blank is no data, the lowest bar is 0 or little.
 
     high  the value of a full bar; the largest one when None
     """
@@ -36,5 +36,5 @@ def draw_spark(
     high: float | None = None,
     how: Reduce = "max",
 ) -> None:
-    """A sparkline of `width` cells at (x, y)."""
-    canvas.paint(x, y, spark_text(values, width, canvas.glyphs.columns, high, how), ink)
+    """A sparkline of `width` cells at (x, y); the tallest bar leaves a gap to the line above."""
+    canvas.paint(x, y, spark_text(values, width, canvas.glyphs.columns[:-1], high, how), ink)

@@ -8,9 +8,10 @@ from fusetui.analysis.rows import RowQuery
 from fusetui.analysis.snapshot import Cores, Snapshot
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
+from fusetui.app.charts.bars import draw_meter
 from fusetui.app.charts.heat import levels
 from fusetui.app.charts.resample import Floats
-from fusetui.app.palette import Ink
+from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane
 from fusetui.app.panes.common import CORES_TEACH
 
@@ -73,17 +74,9 @@ def _draw_bars(canvas: Canvas, labels: tuple[str, ...], share: Floats) -> None:
     length = canvas.width - cells - 6
     for y, (label, value) in enumerate(zip(labels, share.tolist(), strict=True)):
         canvas.put(0, y, fmt.fit(label, cells), Ink.DIM)
-        _draw_share(canvas, cells + 1, y, length, value)
+        if np.isfinite(value):
+            draw_meter(canvas, cells + 1, y, length, value, DATA)
         canvas.put(canvas.width - 4, y, fmt.ratio(value))
-
-
-def _draw_share(canvas: Canvas, x: int, y: int, length: int, value: float) -> None:
-    if length <= 0 or not np.isfinite(value):
-        return
-    filled = round(min(1.0, max(0.0, value)) * length)
-    step = int(levels([value], 0.0, 1.0)[0])
-    canvas.put(x, y, canvas.glyphs.shades[7] * filled, Ink.HEAT_1 + step)
-    canvas.put(x + filled, y, canvas.glyphs.rule * (length - filled), Ink.GRID)
 
 
 def _draw_map(canvas: Canvas, labels: tuple[str, ...], share: Floats) -> None:

@@ -10,7 +10,7 @@ from fusetui.app.canvas import Canvas
 from fusetui.app.charts.spark import draw_spark
 from fusetui.app.charts.table import Column, draw_header, draw_row, layout
 from fusetui.app.list_pane import ListPane
-from fusetui.app.palette import Ink
+from fusetui.app.palette import DATA, Ink
 
 _SPARK = 2
 _SECONDS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
@@ -54,7 +54,7 @@ Blind to  what happened between two readings."""
             texts = (row.name, row.device, "", value_text(row.last, row.unit), value_text(row.max, row.unit))
             draw_row(canvas, y, _COLUMNS, places, texts, (Ink.FG, Ink.DIM, Ink.FG, Ink.STRONG, Ink.DIM))
             if spark is not None:
-                draw_spark(canvas, spark[0], y, spark[1], row.by_slot, Ink.ACCENT, how="mean", high=_top(row))
+                draw_spark(canvas, spark[0], y, spark[1], row.by_slot, DATA, how="mean", high=_top(row))
         cursor = self.cursor(keys)
         if cursor is not None and cursor in shown:
             canvas.select(1 + cursor - shown.start)

@@ -9,7 +9,7 @@ from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.facts import Fact, draw_facts
 from fusetui.app.charts.line import Series, draw_lines
-from fusetui.app.palette import Ink
+from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane, draw_text
 from fusetui.app.panes.common import CORES_TEACH, time_span
 from fusetui.app.panes.cores_busy import mean_share
@@ -38,7 +38,7 @@ Blind to  imbalance inside a core, and placement that is unequal by design."""
             return
         head = draw_facts(canvas.view(0, 0, canvas.width, canvas.height // 2), _facts(snapshot), 7, 5)
         plot = canvas.view(0, head, canvas.width, canvas.height - head)
-        series = [Series(snapshot.cores.lambda_by_slot, f"λ {fmt.ratio(balance.lambda_)}", Ink.ACCENT, thick=True)]
+        series = [Series(snapshot.cores.lambda_by_slot, f"λ {fmt.ratio(balance.lambda_)}", DATA, thick=True)]
         draw_lines(plot, series, time=time_span(snapshot))
 
 

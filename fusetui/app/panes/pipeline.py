@@ -15,7 +15,7 @@ from fusetui.analysis.snapshot import Snapshot
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.spark import draw_spark
-from fusetui.app.palette import Ink
+from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane, draw_frame
 from fusetui.app.panes.common import over, quantile_text
 
@@ -147,7 +147,7 @@ def _draw_cell(area: Canvas, cell: Cell) -> None:
     area.put(0, 1, cell.second, Ink.DIM)
     left = 16
     if area.width - left >= 4 and len(cell.spark) and not cell.teaches:
-        draw_spark(area, left, 0, area.width - left, cell.spark, Ink.ACCENT, high=cell.high)
+        draw_spark(area, left, 0, area.width - left, cell.spark, DATA, high=cell.high)
 
 
 def _plan(snapshot: Snapshot) -> Cell:

@@ -58,18 +58,21 @@ Blind to  work that waits before it is handed to the runtime (batching, the host
         rows = ordered(snapshot)
         foot = 2 if canvas.height >= 6 else 1 if canvas.height >= 4 else 0
         lines = canvas.height - 1 - foot
-        shown = self.in_view([row.name for row in rows], lines)
+        self.item_lines = 2 if lines >= 2 * len(rows) else 1
+        shown = self.in_view([row.name for row in rows], lines // self.item_lines)
         places = layout(_COLUMNS, canvas.width)
         draw_header(canvas, 0, _COLUMNS, places)
         inks = stream_inks(snapshot)
-        for y, i in enumerate(shown, 1):
+        for i in shown:
+            y = 1 + (i - shown.start) * self.item_lines
             draw_row(canvas, y, _COLUMNS, places, _texts(rows[i]), _row_inks(rows[i], snapshot, inks))
         self._draw_heat(canvas, snapshot, rows, shown, places)
         cursor = self.cursor([row.name for row in rows])
         if cursor is not None and cursor in shown:
-            canvas.select(1 + cursor - shown.start)
+            canvas.select(1 + (cursor - shown.start) * self.item_lines)
         if foot:
-            _draw_total(canvas, len(shown) + 1 + (foot == 2), snapshot, len(rows) - len(shown))
+            y = 1 + len(shown) * self.item_lines + (foot == 2)
+            _draw_total(canvas, y, snapshot, len(rows) - len(shown))
 
     def _draw_heat(
         self,
@@ -85,12 +88,13 @@ Blind to  work that waits before it is handed to the runtime (batching, the host
         x, cells = place
         data = np.stack([row.heat_ns for row in rows])
         low, high, log = bounds(data)
-        draw_heat(canvas.view(x, 1, cells, len(shown)), data[shown.start : shown.stop], low, high, log=log)
+        part = np.repeat(data[shown.start : shown.stop], self.item_lines, axis=0)
+        draw_heat(canvas.view(x, 1, cells, len(part)), part, low, high, log=log)
         ends = (fmt.duration(ns).replace(" ", "") if ns else "0" for ns in (low, high))
         legend = "–".join(ends) + (" log" if log else "")
         canvas.put(x, 0, fmt.clip(legend, cells), Ink.DIM)
         if canvas.height >= 6:
-            draw_time_axis(canvas.view(x, len(shown) + 1, cells, 1), 0, *time_span(snapshot))
+            draw_time_axis(canvas.view(x, len(part) + 1, cells, 1), 0, *time_span(snapshot))
 
 
 def ordered(snapshot: Snapshot) -> list[StreamRow]:

@@ -8,7 +8,7 @@ from fusetui.analysis.rows import RowQuery
 from fusetui.analysis.snapshot import Fairness, Snapshot, StreamRow
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
-from fusetui.app.charts.bars import bar_text
+from fusetui.app.charts.bars import draw_meter
 from fusetui.app.charts.table import Column, draw_header, draw_row, layout
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import Ink
@@ -61,11 +61,12 @@ Blind to  priorities: a stream that is meant to yield looks unfairly treated."""
         places = layout(_COLUMNS, canvas.width)
         draw_header(canvas, 0, _COLUMNS, places)
         inks = stream_inks(snapshot)
-        bar_cells = next((cells for i, _, cells in places if i == _SHARE), 0)
+        meter = next(((x, cells) for i, x, cells in places if i == _SHARE), (0, 0))
         for y, i in enumerate(shown, 1):
             share = rows[i].served_ns / rows[i].demand_ns if rows[i].demand_ns > 0 else float("nan")
-            texts = _texts(rows[i], share, bar_cells, canvas.glyphs.rows)
-            draw_row(canvas, y, _COLUMNS, places, texts, (inks[rows[i].name], *[Ink.FG] * 4, Ink.ACCENT, Ink.FG))
+            texts = _texts(rows[i], share)
+            draw_row(canvas, y, _COLUMNS, places, texts, (inks[rows[i].name], *[Ink.FG] * 6))
+            draw_meter(canvas, meter[0], y, meter[1], share)
         cursor = self.cursor(names)
         if cursor is not None and cursor in shown:
             canvas.select(1 + cursor - shown.start)
@@ -78,14 +79,14 @@ def ordered(snapshot: Snapshot) -> list[StreamRow]:
     return sorted(snapshot.streams, key=lambda row: (-max(0, row.busy_ns).bit_length(), row.name))
 
 
-def _texts(row: StreamRow, share: float, bar_cells: int, bar_glyphs: str) -> tuple[str, ...]:
+def _texts(row: StreamRow, share: float) -> tuple[str, ...]:
     return (
         row.name,
         fmt.count(row.executions),
         fmt.duration(row.busy_ns),
         quantile_text(row.service, "p95"),
         quantile_text(row.service, "p99"),
-        bar_text(min(1.0, share), bar_cells, bar_glyphs),
+        "",
         fmt.percent(share),
     )
 

@@ -8,7 +8,7 @@ from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.line import Limit, Series, draw_lines
 from fusetui.app.charts.spark import draw_spark
-from fusetui.app.palette import Ink
+from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane
 from fusetui.app.panes.common import over, quantile, samples, time_span, unit_of
 
@@ -51,7 +51,7 @@ Blind to  work that was never enqueued or recorded; in slots with few requests p
         lines = snapshot.latency_series
         series = [
             Series(lines.p99_ns, self._label(snapshot, "p99", scale), self._ink(snapshot), thick=True),
-            Series(lines.p95_ns, self._label(snapshot, "p95", scale), Ink.ACCENT),
+            Series(lines.p95_ns, self._label(snapshot, "p95", scale), DATA),
             Series(lines.p50_ns, self._label(snapshot, "p50", scale), Ink.DIM),
         ]
         limit = None if slo is None else Limit(float(slo), f"SLO  {fmt.short(slo / scale):>4}", Ink.WARN)
@@ -77,7 +77,7 @@ Blind to  work that was never enqueued or recorded; in slots with few requests p
 
     def _draw_values(self, canvas: Canvas, snapshot: Snapshot) -> None:
         x = 0
-        for name, ink in (("p99", self._ink(snapshot)), ("p95", Ink.ACCENT), ("p50", Ink.DIM)):
+        for name, ink in (("p99", self._ink(snapshot)), ("p95", DATA), ("p50", Ink.DIM)):
             value, bound = quantile(snapshot.latency, name)
             breach = name == "p99" and over(value, snapshot.header.slo_ns)
             x = canvas.put(x, 0, f"{name}{fmt.bounded(value, bound)}{' ✗' if breach else '  '} ", ink)
