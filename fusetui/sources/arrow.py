@@ -76,9 +76,7 @@ class ArrowSource:
         self.header = self._crowd.header
         batches = merge(taken, name_hosts=self._crowd.several)
         if batches:
-            newest_ns = max(int(event_time_ns(batch).max()) for batch in batches)
-            self._near_wall |= abs(self._wall_ns() - newest_ns) <= _SKEW_NS
-            self._newest_ns = newest_ns if self._newest_ns is None else max(self._newest_ns, newest_ns)
+            self._observe(batches)
         return batches
 
     def now_ns(self) -> int | None:
@@ -115,6 +113,17 @@ class ArrowSource:
         self._closed = True
         self._queue.close()
         self._input.close()
+
+    def _observe(self, batches: Sequence[pa.RecordBatch]) -> None:
+        wall_ns = self._wall_ns()
+        times = [event_time_ns(batch) for batch in batches]
+        newest_ns = max(int(time_ns.max()) for time_ns in times)
+        if newest_ns > wall_ns + _SKEW_NS:
+            # One impossible time must not carry the present away; if all are ahead, it is the clock that differs.
+            possible = [t[t <= wall_ns + _SKEW_NS] for t in times]
+            newest_ns = max((int(t.max()) for t in possible if t.size), default=newest_ns)
+        self._near_wall |= abs(wall_ns - newest_ns) <= _SKEW_NS
+        self._newest_ns = newest_ns if self._newest_ns is None else max(self._newest_ns, newest_ns)
 
     def _ended(self) -> bool:
         return self._closed or (self._input.done and len(self._queue) == 0)

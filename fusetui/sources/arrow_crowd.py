@@ -43,9 +43,7 @@ class Crowd:
                 self.refused += 1
                 return False
             self._producers.append(producer)
-            gone = [p for p in self._producers if p.gone]
-            for old in gone[: max(0, len(gone) - _MAX_GONE)]:
-                self._forget(old)
+            self._trim()
             return True
 
     def refuse(self) -> None:
@@ -72,6 +70,7 @@ class Crowd:
     def health(self) -> tuple[ProducerHealth, ...]:
         """Every producer listed."""
         with self._lock:
+            self._trim()
             return tuple(producer.health() for producer in self._producers)
 
     def sums(self) -> tuple[int, int, int]:
@@ -104,6 +103,11 @@ class Crowd:
             producer.connections += old.connections
             self._forget(old)
         producer.name = name
+
+    def _trim(self) -> None:
+        gone = [p for p in self._producers if p.gone]
+        for old in gone[: max(0, len(gone) - _MAX_GONE)]:
+            self._forget(old)
 
     def _forget(self, producer: Producer) -> None:
         self._producers.remove(producer)

@@ -17,7 +17,7 @@ class OpenOptions:
     memory_bytes  what the source may hold of batches not yet polled
     overflow      when that is full: "block" stops reading the producer, "drop" counts and drops whole batches
     token         what each connecting producer must show (None: nothing)
-    allow_remote  listen beyond this machine; needs a token
+    allow_remote  listen beyond this machine; needs a token, which travels in the clear like the telemetry: tunnel it
     """
 
     memory_bytes: int = 128 << 20

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from arrow_producers import Open, batch, connect, gather, gather_rows, send, stream, until
 
+from fusetui.emit import Producer as Emitter
 from fusetui.sources.arrow import ArrowSource
+from fusetui.sources.arrow_crowd import MAX_PRODUCERS
 from fusetui.sources.arrow_listen import Address
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.header import Header
@@ -221,6 +223,65 @@ def test_a_file_is_read_to_its_end_on_its_own_clock(open_arrow: Open, tmp_path: 
     assert source.now_ns() == then + 9
     assert source.health().lag_ns == 0
     assert "behind this machine's clock" in source.health().detail
+
+
+def test_one_impossible_time_does_not_carry_the_present_away(open_arrow: Open, tmp_path: Path) -> None:
+    path = tmp_path / "odd.arrows"
+    then = 1_600_000_000_000_000_000
+    path.write_bytes(stream([batch(10, at_ns=then), batch(1, at_ns=1 << 62)]))
+    source = open_arrow(str(path))
+    gather_rows(source, 11)
+    assert source.now_ns() == then + 9
+
+
+def test_a_producer_whose_clock_is_ahead_is_followed(open_arrow: Open) -> None:
+    source = open_arrow(TCP)
+    ahead = time.time_ns() + 3600 * 10**9
+    send(source.address, stream([batch(10, at_ns=ahead)]))
+    gather_rows(source, 10)
+    assert source.now_ns() == ahead + 9
+    assert "ahead of this machine's clock" in source.health().detail
+
+
+def test_one_too_many_is_turned_away(open_arrow: Open, tmp_path: Path) -> None:
+    source = open_arrow(f"unix:{tmp_path}/s")
+    clients = [connect(source.address) for _ in range(MAX_PRODUCERS)]
+    until(lambda: len(source.health().producers) == MAX_PRODUCERS)
+    with connect(source.address) as late:
+        late.settimeout(5)
+        assert late.recv(1) == b""
+    assert "64 connected, 1 refused" in source.health().detail
+    clients[0].sendall(stream([batch(2)]))
+    clients.pop().close()
+    assert gather_rows(source, 2).num_rows == 2
+    until(lambda: sum(p.state in ("waiting", "live") for p in source.health().producers) == MAX_PRODUCERS - 1)
+    send(source.address, stream([batch(3)]))
+    assert gather_rows(source, 3).num_rows == 3
+    for client in clients:
+        client.close()
+
+
+def test_hundreds_of_short_visits_stay_counted_and_bounded(open_arrow: Open) -> None:
+    source = open_arrow(TCP)
+    for n in range(100):
+        send(source.address, stream([batch(1)], Header(source=f"job{n}")))
+    gather_rows(source, 100)
+    until(lambda: all(p.state == "ended" for p in source.health().producers))
+    health = source.health()
+    assert health.rows == 100
+    assert len(health.producers) == 32
+    assert health.bytes_in > 100 * 500
+
+
+def test_the_emitter_finds_its_viewer(open_arrow: Open) -> None:
+    source = open_arrow(TCP, token="s3cret")
+    with Emitter(str(source.address), source="engine", token="s3cret", flush_s=0.05) as emitter:
+        for n in range(300):
+            emitter.execution("gemm", start_ns=time.time_ns() - 10, end_ns=time.time_ns(), stream="decode", request=n)
+        table = gather_rows(source, 300)
+    assert table.column("request").to_pylist() == list(range(300))
+    assert (emitter.sent, emitter.dropped) == (300, 0)
+    assert source.health().producers[0].name.startswith("engine")
 
 
 def test_paths_that_cannot_be_read(open_arrow: Open, tmp_path: Path) -> None:
