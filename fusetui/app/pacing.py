@@ -8,7 +8,8 @@ from typing import Final
 MAX_BACKLOG: Final = 1
 SKIPS_BEFORE_SLOWING: Final = 3
 RESTORE_AFTER_S: Final = 10.0
-SLOWEST_HZ: Final = 0.25
+SLOWEST_HZ: Final = 0.5
+MAX_FORCED_BACKLOG: Final = 8
 
 
 @dataclass(slots=True)
@@ -49,7 +50,7 @@ class Pacer:
         self._last_skip_s = now_s
         if self._in_a_row >= SKIPS_BEFORE_SLOWING:
             self._in_a_row = 0
-            self.hz = max(SLOWEST_HZ, self.hz / 2)
+            self.hz = min(self.hz, max(SLOWEST_HZ, self.hz / 2))
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from fusetui.app import terminal
 from fusetui.app.actions import ACTIONS, Action, bindings, hints
 from fusetui.app.frame import Frame
 from fusetui.app.glyphs import BRAILLE, Glyphs
-from fusetui.app.pacing import Pacer, SelfCost
+from fusetui.app.pacing import MAX_FORCED_BACKLOG, Pacer, SelfCost
 from fusetui.app.palette import DEFAULT, Palette
 from fusetui.app.screens.base import TelemetryScreen
 from fusetui.app.screens.cores import CoresScreen
@@ -120,7 +120,10 @@ class Shell(App[None], inherit_bindings=False):
         """Paint the newest snapshot, if the terminal keeps up; now: whatever the frame rate says."""
         screen = self.base_screen
         moment_s = time.monotonic()
-        if screen is None or not (self.pacer.due(terminal.backlog(self), moment_s) or now):
+        behind = terminal.backlog(self)
+        # A held key must not fill the queue of a terminal that does not read.
+        now = now and behind <= MAX_FORCED_BACKLOG
+        if screen is None or not (self.pacer.due(behind, moment_s) or now):
             return
         snapshot = self.session.snapshot
         if not now and snapshot is self._shown and moment_s - self._shown_s < QUIET_S:

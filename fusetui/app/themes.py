@@ -33,7 +33,7 @@ FALLBACKS: Final[dict[str, str]] = {
     **{
         f"fusetui-heat-{number}": colour
         for number, colour in enumerate(
-            ("#1c2c51", "#0f496c", "#00687b", "#058885", "#34a783", "#78c076", "#bed567", "#ffe47e"), 1
+            ("#233661", "#11537a", "#007186", "#068f8c", "#34ad87", "#7ac478", "#bfd667", "#ffe47e"), 1
         )
     },
 }

@@ -68,7 +68,7 @@ def title_fields(frame: Frame, glyphs: Glyphs, brief: bool) -> list[Field]:
         own = f"self {frame.cpu * 100:4.1f}% {frame.bytes_per_s / 1000:4.0f} kB/s"
         fields.append(Field(own, Ink.DIM, 8))
     if frame.slowed:
-        fields.append(Field(f"slow terminal: {frame.hz:g} Hz, {frame.skipped} skipped", Ink.WARN, 6))
+        fields.append(Field(f"slow terminal: {frame.hz:g} Hz, {frame.skipped} skipped", Ink.WARN, 2))
     return fields
 
 

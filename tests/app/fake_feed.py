@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from fusetui.analysis.rows import RowQuery
 from fusetui.analysis.snapshot import Ints, Snapshot
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.source import SourceHealth, TransportState
+from fusetui.telemetry.text import safe_text
 
 SECOND = 1_000_000_000
 START = T0 - 90 * SECOND
@@ -158,10 +159,66 @@ class FakeFeed:
         return self.frame
 
 
+class MovingFeed(FakeFeed):
+    """Every look shows other numbers."""
+
+    looks = 0
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        self.looks += 1
+        self.base = fake_snapshot(self.looks % 50)
+        return super().snapshot
+
+
+class CrashingFeed(FakeFeed):
+    """Breaks after a few looks, with a secret among its local variables."""
+
+    looks = 0
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        token = "TOKEN-1234"
+        self.looks += 1
+        if self.looks > 3:
+            raise RuntimeError("wheel came off" if token else "")
+        return super().snapshot
+
+
+MARKED = "\x1b]0;MK\x07\x1b[5;5HMK\u009b5mMK\u009d0;MK\u202eMK\x1bPMK\x1b\\[/MK][@click=app.quit]MK\x00"
+
+
+def poisoned(value: Any, text: str) -> Any:
+    """`value` with every string in it replaced, however deep, as the edge does it; words of the contract stay."""
+    if isinstance(value, str):
+        return safe_text(text)
+    if isinstance(value, tuple):
+        return tuple(poisoned(item, text) for item in value)
+    if hasattr(value, "__dataclass_fields__"):
+        kept = {"latency_of", "of", "level", "state", "clock"}
+        changes = {f.name: poisoned(getattr(value, f.name), text) for f in fields(value) if f.name not in kept}
+        return replace(value, **{key: new for key, new in changes.items() if new is not getattr(value, key)})
+    return value
+
+
+def hostile_feed(text: str) -> FakeFeed:
+    """A feed whose every string is `text`, as safe as the edge makes it and no safer."""
+    snapshot: Snapshot = poisoned(fake_snapshot(1), text)
+    clean = safe_text(text)
+    rows = ROWS.with_columns(pl.lit(clean).alias(name) for name in ("name", "stream", "kind", "shape", "host"))
+    return FakeFeed(snapshot, rows=rows)
+
+
 def feed_of(state: str) -> FakeFeed:
     """A feed in one of the states every screen is tested in."""
     if state == "no data":
         return FakeFeed(bare_snapshot())
+    if state == "hostile":
+        return hostile_feed(MARKED)
+    if state == "moving":
+        return MovingFeed(fake_snapshot(1))
+    if state == "crash":
+        return CrashingFeed(fake_snapshot(1))
     if state == "nothing":
         return FakeFeed(None)
     if state == "one device":

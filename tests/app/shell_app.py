@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from fusetui.app.bookmarks import Bookmarks
 from fusetui.app.glyphs import BRAILLE, Glyphs
 from fusetui.app.session import Session
 from fusetui.app.shell import Look
+from fusetui.app.terminal import stdin_is_data
 from fusetui.app.themes import load_themes
 
 THEMES = load_themes()
@@ -33,12 +36,38 @@ def make_app(
     )
 
 
+class LoopWatch(FusetuiApp):
+    """Notes how late the event loop ever was, and how many frames were skipped."""
+
+    slowest_s = 0.0
+    due_s = 0.0
+
+    def on_mount(self) -> None:
+        self.set_timer(1.0, lambda: self.set_interval(0.02, self._probe))
+
+    def _probe(self) -> None:
+        now_s = time.monotonic()
+        if self.due_s:
+            self.slowest_s = max(self.slowest_s, now_s - self.due_s)
+        self.due_s = now_s + 0.02
+
+    def on_unmount(self) -> None:
+        Path(os.environ["FAKE_REPORT"]).write_text(
+            json.dumps({"slowest_s": self.slowest_s, "skipped": self.pacer.skipped})
+        )
+
+
 def main() -> int:
     """Run it in this terminal."""
+    from fusetui.app import run
     from fusetui.app.run import run_app
 
     state = sys.argv[1] if len(sys.argv) > 1 else "live"
     os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp())
+    if state == "stdin":
+        Path(sys.argv[2]).write_bytes(stdin_is_data().read())
+    if "FAKE_REPORT" in os.environ:
+        run.FusetuiApp = LoopWatch  # type: ignore[misc]
     feed = feed_of(state)
     return run_app(
         feed,

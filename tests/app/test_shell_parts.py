@@ -58,7 +58,7 @@ def test_the_rate_never_falls_to_nothing() -> None:
     pacer = Pacer(2.0)
     for tick in range(1000):
         pacer.due(30, tick * 0.5)
-    assert pacer.hz == 0.25
+    assert pacer.hz == 0.5
 
 
 def test_own_cost_is_a_share_of_a_core_and_bytes_a_second() -> None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
-from fake_feed import ROWS, FakeFeed, feed_of
-from fake_snapshot import fake_snapshot
+from fake_feed import feed_of, hostile_feed
 from shell_app import make_app
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from fusetui.analysis.snapshot import Snapshot
 from fusetui.app.app import FusetuiApp
 from fusetui.app.glyphs import ASCII, BLOCK, BRAILLE, Glyphs
 from fusetui.app.line import Line
@@ -151,27 +147,6 @@ HOSTILE = (
     "\x1b]0;pwned\x07\x1b[2J", "\x9b31mred", "a\u202eb\u200bc", "[/]", "[@click=app.quit]x[/]", "{0}%s$x",
     "nul\x00del\x7fso\x0e", "e" + "\u0301" * 30, "漢字かな" * 40, "\ud800", "k" * 10_000, "tab\tcr\rbs\x08",
 )  # fmt: skip
-
-
-def poisoned(value: Any, text: str) -> Any:
-    """`value` with every string in it replaced, however deep; enumerations of the contract stay."""
-    if isinstance(value, str):
-        return safe_text(text)
-    if isinstance(value, tuple):
-        return tuple(poisoned(item, text) for item in value)
-    if hasattr(value, "__dataclass_fields__"):
-        kept = {"latency_of", "of", "level", "state", "clock"}
-        changes = {f.name: poisoned(getattr(value, f.name), text) for f in fields(value) if f.name not in kept}
-        return replace(value, **{key: new for key, new in changes.items() if new is not getattr(value, key)})
-    return value
-
-
-def hostile_feed(text: str) -> FakeFeed:
-    """A feed whose every string is `text`, as safe as the edge makes it and no safer."""
-    snapshot: Snapshot = poisoned(fake_snapshot(1), text)
-    clean = safe_text(text)
-    rows = ROWS.with_columns(pl.lit(clean).alias(name) for name in ("name", "stream", "kind", "shape", "host"))
-    return FakeFeed(snapshot, rows=rows)
 
 
 async def test_hostile_strings_in_every_field_of_every_screen(tmp_path: Path) -> None:
