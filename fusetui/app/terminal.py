@@ -40,7 +40,7 @@ def refusal() -> str | None:
     return None
 
 
-def claim_stdin() -> BinaryIO:
+def stdin_is_data() -> BinaryIO:
     """The data on stdin, unbuffered, with the keyboard put on file descriptor 0 in its place.
 
     Raises TelemetryError when there is no keyboard to put there.
