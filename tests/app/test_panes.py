@@ -23,7 +23,8 @@ from fusetui.app.glyphs import SETS, Glyphs
 from fusetui.app.palette import DEFAULT, SELECTED, Ink
 from fusetui.app.pane import Pane
 from fusetui.app.panes.cohort import CohortPane
-from fusetui.app.panes.cores_busy import CoresBusyPane, range_label
+from fusetui.app.panes.common import first_slot, shown, time_span
+from fusetui.app.panes.cores_busy import CoresBusyPane, range_label, tiles
 from fusetui.app.panes.cores_heat import CoresHeatPane
 from fusetui.app.panes.counters import CountersPane
 from fusetui.app.panes.depth import DepthPane
@@ -223,6 +224,31 @@ def test_core_labels_and_map() -> None:
     assert "λ    0.31" in lines[1]
     few = lines_of(drawn(CoresBusyPane(), fake_snapshot(core_count=4), 60, 11))
     assert few[1].startswith("│ 0/0 ")
+
+
+@given(st.integers(1, 5_000), st.integers(1, 200), st.integers(1, 60))
+def test_tiles_fit(count: int, width: int, height: int) -> None:
+    per_cell = -(-count // (width * height))
+    groups = -(-count // per_cell)
+    per_line, wide, tall = tiles(groups, width, height)
+    assert per_line * wide <= width
+    assert -(-groups // per_line) * tall <= height
+
+
+def test_tiles_are_large_and_square() -> None:
+    assert tiles(64, 36, 10) == (16, 2, 2)
+    assert tiles(16, 36, 10) == (8, 4, 4)
+    assert tiles(132, 36, 10) == (16, 2, 1)
+
+
+@pytest.mark.parametrize(("first", "begins"), [(0, 0), (29, 0), (30, 30), (44, 30), (45, 45), (53, 53), (59, 53)])
+def test_a_window_that_fills_is_shown_by_halves(first: int, begins: int) -> None:
+    rows = np.zeros(60, np.int64)
+    rows[first:] = 9
+    snapshot = fake_snapshot(rows_by_slot=rows)
+    assert first_slot(snapshot) == begins
+    assert shown(snapshot, np.arange(60.0))[0] == begins
+    assert time_span(snapshot)[0] == snapshot.slot_start_ns[begins]
 
 
 def test_cohort_factors() -> None:

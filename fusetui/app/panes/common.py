@@ -9,6 +9,7 @@ import numpy as np
 from fusetui.analysis.snapshot import Snapshot, Tail
 from fusetui.app import fmt
 from fusetui.app.charts.histogram import QuantileMark
+from fusetui.app.charts.resample import Floats
 from fusetui.app.palette import Ink, stream_ink
 
 QUEUE_TEACHES = (
@@ -22,12 +23,28 @@ CORES_TEACH = (
 )
 
 
+def first_slot(snapshot: Snapshot) -> int:
+    """The slot that time axes begin with: a window that fills is shown by halves, so that charts seldom rescale."""
+    filled = np.flatnonzero(snapshot.rows_by_slot)
+    slots = len(snapshot.rows_by_slot)
+    empty = int(filled[0]) if len(filled) else 0
+    return next((slots - slots // part for part in (8, 4, 2) if slots - slots // part <= empty), 0)
+
+
+def shown(snapshot: Snapshot, by_slot: Floats) -> Floats:
+    """The part of an array over slots (last axis) that is on the time axis."""
+    if by_slot.shape[-1] != len(snapshot.rows_by_slot):
+        return by_slot
+    return by_slot[..., first_slot(snapshot) :]
+
+
 def time_span(snapshot: Snapshot) -> tuple[int, int, str]:
-    """(start, end, clock) of the time axis under slot arrays."""
+    """(start, end, clock) of the time axis under `shown` arrays."""
     slots = snapshot.slot_start_ns
     if not len(slots):
         return snapshot.window_start_ns, snapshot.now_ns, snapshot.header.clock
-    return int(slots[0]), int(slots[-1]) + snapshot.slot_ns, snapshot.header.clock
+    first = first_slot(snapshot) if len(slots) == len(snapshot.rows_by_slot) else 0
+    return int(slots[first]), int(slots[-1]) + snapshot.slot_ns, snapshot.header.clock
 
 
 def unit_of(values: Iterable[float | None]) -> tuple[float, str]:

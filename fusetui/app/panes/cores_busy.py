@@ -16,6 +16,8 @@ from fusetui.app.pane import Pane
 from fusetui.app.panes.common import CORES_TEACH
 
 _STATS_CELLS = 17
+_MAX_TILE_CELLS = 8
+_MAX_TILE_LINES = 4
 
 
 class CoresBusyPane(Pane):
@@ -80,25 +82,43 @@ def _draw_bars(canvas: Canvas, labels: tuple[str, ...], share: Floats) -> None:
 
 
 def _draw_map(canvas: Canvas, labels: tuple[str, ...], share: Floats) -> None:
-    """As many lines of cores as there are; when even one cell per core is too much, the mean of neighbours."""
-    count, lines = len(share), canvas.height
+    """A tile per core, lines of cores labelled with their range; too many cores for that are shown by their mean."""
+    count = len(share)
     label_cells = 10 if canvas.width >= 28 else 0
     width = canvas.width - label_cells
-    if width <= 0 or lines <= 0:
+    if width <= 0 or canvas.height <= 0:
         return
-    per_cell = -(-count // (width * lines))
+    per_cell = -(-count // (width * canvas.height))
     groups = _group_mean(share, per_cell)
-    per_line = _per_line(len(groups), width, lines)
-    wide = max(1, min(4, width // per_line))
+    per_line, wide, tall = tiles(len(groups), width, canvas.height)
     step = levels(groups, 0.0, 1.0)
     shades = " " + canvas.glyphs.shades
-    for y in range(min(lines, -(-len(groups) // per_line))):
-        part = step[y * per_line : (y + 1) * per_line]
+    for line in range(-(-len(groups) // per_line)):
+        part = step[line * per_line : (line + 1) * per_line]
         chars = "".join(shades[s + 1] * wide for s in part.tolist())
-        canvas.paint(label_cells, y, chars, np.repeat(np.where(part < 0, int(Ink.FG), Ink.HEAT_1 + part), wide))
+        inks = np.repeat(np.where(part < 0, int(Ink.FG), Ink.HEAT_1 + part), wide)
+        for y in range(line * tall, (line + 1) * tall):
+            canvas.paint(label_cells, y, chars, inks)
         if label_cells:
-            first, last = y * per_line * per_cell, min(count, (y + 1) * per_line * per_cell) - 1
-            canvas.put(0, y, fmt.fit(range_label(labels, first, last), label_cells - 1), Ink.DIM)
+            first, last = line * per_line * per_cell, min(count, (line + 1) * per_line * per_cell) - 1
+            canvas.put(0, line * tall, fmt.fit(range_label(labels, first, last), label_cells - 1), Ink.DIM)
+
+
+def tiles(count: int, width: int, height: int) -> tuple[int, int, int]:
+    """(per line, cells wide, lines tall) of `count` tiles in an area: as large and square as they fit.
+
+    A line holds a power of two of them, so that it is a recognisable part of a device.
+    """
+    best, best_score = (width, 1, 1), 0
+    for power in range(width.bit_length()):
+        per_line = 1 << power
+        lines = -(-count // per_line)
+        if per_line > width or lines > height:
+            continue
+        wide, tall = min(_MAX_TILE_CELLS, width // per_line), min(_MAX_TILE_LINES, height // lines)
+        if min(wide, 2 * tall) >= best_score:
+            best, best_score = (per_line, wide, tall), min(wide, 2 * tall)
+    return best
 
 
 def _group_mean(share: Floats, per_cell: int) -> Floats:
@@ -109,13 +129,6 @@ def _group_mean(share: Floats, per_cell: int) -> Floats:
     number = np.add.reduceat(known, starts)
     total = np.add.reduceat(np.where(known, share, 0.0), starts)
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
-
-
-def _per_line(count: int, width: int, lines: int) -> int:
-    """Cores on a line: a power of two when it fits, so that a line is a recognisable part of the device."""
-    need = -(-count // lines)
-    power = 1 << max(0, need - 1).bit_length()
-    return min(power, width) if power <= width else min(max(need, 1), width)
 
 
 def range_label(labels: tuple[str, ...], first: int, last: int) -> str:

@@ -14,7 +14,7 @@ from fusetui.app.charts.axis import draw_time_axis
 from fusetui.app.charts.heat import draw_heat, draw_legend, group_rows
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import Ink
-from fusetui.app.panes.common import CORES_TEACH, time_span
+from fusetui.app.panes.common import CORES_TEACH, shown, time_span
 from fusetui.app.panes.cores_busy import mean_share, range_label
 
 MAX_ITEM_LINES = 3
@@ -51,7 +51,7 @@ Blind to  what a busy core achieves: waiting on memory counts as busy."""
         cores = snapshot.cores
         foot = 2 if canvas.height >= 5 else 0
         lines = canvas.height - foot
-        data, self._spans = group_rows(cores.busy_share, lines, "mean")
+        data, self._spans = group_rows(shown(snapshot, cores.busy_share), lines, "mean")
         self.item_lines = max(1, min(MAX_ITEM_LINES, lines // max(1, len(self._spans))))
         used = len(self._spans) * self.item_lines
         label_cells = 10 if canvas.width >= 30 else 0

@@ -11,6 +11,7 @@ from fusetui.app.charts.spark import draw_spark
 from fusetui.app.charts.table import Column, draw_header, draw_row, layout
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import DATA, Ink
+from fusetui.app.panes.common import shown
 
 _SPARK = 2
 _SECONDS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
@@ -45,19 +46,21 @@ Blind to  what happened between two readings."""
 
     def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
         rows, keys = snapshot.counter_rows, self.keys(snapshot)
-        shown = self.in_view(keys, canvas.height - 1)
+        rows_shown = self.in_view(keys, canvas.height - 1)
         places = layout(_COLUMNS, canvas.width)
         draw_header(canvas, 0, _COLUMNS, places)
         spark = next(((x, cells) for i, x, cells in places if i == _SPARK), None)
-        for y, i in enumerate(shown, 1):
+        for y, i in enumerate(rows_shown, 1):
             row = rows[i]
             texts = (row.name, row.device, "", value_text(row.last, row.unit), value_text(row.max, row.unit))
             draw_row(canvas, y, _COLUMNS, places, texts, (Ink.FG, Ink.DIM, Ink.FG, Ink.STRONG, Ink.DIM))
             if spark is not None:
-                draw_spark(canvas, spark[0], y, spark[1], row.by_slot, DATA, how="mean", high=_top(row))
+                draw_spark(
+                    canvas, spark[0], y, spark[1], shown(snapshot, row.by_slot), DATA, how="mean", high=_top(row)
+                )
         cursor = self.cursor(keys)
-        if cursor is not None and cursor in shown:
-            canvas.select(1 + cursor - shown.start)
+        if cursor is not None and cursor in rows_shown:
+            canvas.select(1 + cursor - rows_shown.start)
 
 
 def _top(row: CounterRow) -> float | None:

@@ -11,7 +11,7 @@ from fusetui.app.canvas import Canvas
 from fusetui.app.charts.line import Series, draw_lines
 from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane
-from fusetui.app.panes.common import QUEUE_TEACHES, over, time_span
+from fusetui.app.panes.common import QUEUE_TEACHES, over, shown, time_span
 
 
 class DepthPane(Pane):
@@ -39,7 +39,7 @@ Blind to  work whose enqueue was not recorded."""
             _draw_head(canvas, snapshot)
         label = f"now {fmt.count(snapshot.depth.now).strip()}"
         plot = canvas.view(0, head, canvas.width, canvas.height - head)
-        series = [Series(snapshot.depth_by_slot, label, DATA, thick=True)]
+        series = [Series(shown(snapshot, snapshot.depth_by_slot), label, DATA, thick=True)]
         draw_lines(plot, series, time=time_span(snapshot))
 
 

@@ -11,7 +11,7 @@ from fusetui.app.charts.facts import Fact, draw_facts
 from fusetui.app.charts.line import Series, draw_lines
 from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane, draw_text
-from fusetui.app.panes.common import CORES_TEACH, time_span
+from fusetui.app.panes.common import CORES_TEACH, shown, time_span
 from fusetui.app.panes.cores_busy import mean_share
 
 
@@ -36,9 +36,11 @@ Blind to  imbalance inside a core, and placement that is unequal by design."""
         if balance.lambda_ is None and not np.isfinite(snapshot.cores.lambda_by_slot).any():
             draw_text(canvas, f"λ is not defined here: {balance.why or 'fewer than two cores did work'}.")
             return
-        head = draw_facts(canvas.view(0, 0, canvas.width, canvas.height // 2), _facts(snapshot), 7, 5)
+        head = draw_facts(canvas.view(0, 0, canvas.width, canvas.height // 3), _facts(snapshot), 7, 5)
         plot = canvas.view(0, head, canvas.width, canvas.height - head)
-        series = [Series(snapshot.cores.lambda_by_slot, f"λ {fmt.ratio(balance.lambda_)}", DATA, thick=True)]
+        series = [
+            Series(shown(snapshot, snapshot.cores.lambda_by_slot), f"λ {fmt.ratio(balance.lambda_)}", DATA, thick=True)
+        ]
         draw_lines(plot, series, time=time_span(snapshot))
 
 

@@ -17,7 +17,7 @@ from fusetui.app.canvas import Canvas
 from fusetui.app.charts.spark import draw_spark
 from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane, draw_frame
-from fusetui.app.panes.common import over, quantile_text
+from fusetui.app.panes.common import over, quantile_text, shown
 
 STAGES = 4
 BOX_LINES = 4
@@ -161,7 +161,7 @@ def _plan(snapshot: Snapshot) -> Cell:
         f"hit      {fmt.percent(shares.planned)}",
         f"adapted  {fmt.percent(shares.adapted)} fb {fmt.percent(shares.fallback)}",
         f"hit {fmt.percent(shares.planned).replace(' ', '')}",
-        1 - by_slot,
+        1 - shown(snapshot, by_slot),
         high=0.5,
     )
 
@@ -178,7 +178,7 @@ def _queue(snapshot: Snapshot) -> Cell:
         f"p99  {quantile_text(wait, 'p99')}",
         f"p95  {quantile_text(wait, 'p95')} p50 {fmt.duration(wait.p50_ns)}",
         f"p99 {fmt.duration(wait.p99_ns).replace(' ', '')}",
-        snapshot.wait_series.p99_ns,
+        shown(snapshot, snapshot.wait_series.p99_ns),
     )
 
 
@@ -195,7 +195,7 @@ def _cores(snapshot: Snapshot) -> Cell:
         f"λ        {fmt.ratio(balance.lambda_)}",
         f"stretch {fmt.duration(balance.stretch_p95_ns)} J {fmt.ratio(balance.jain)}",
         f"λ {fmt.ratio(balance.lambda_).strip()}",
-        cores.lambda_by_slot,
+        shown(snapshot, cores.lambda_by_slot),
     )
 
 
@@ -209,6 +209,6 @@ def _completion(snapshot: Snapshot) -> Cell:
         f"p99  {quantile_text(latency, 'p99')}{mark}",
         f"p95  {quantile_text(latency, 'p95')} p50 {fmt.duration(latency.p50_ns)}",
         f"p99 {fmt.duration(latency.p99_ns).replace(' ', '')}{mark}",
-        snapshot.latency_series.p99_ns,
+        shown(snapshot, snapshot.latency_series.p99_ns),
         ink=Ink.BREACH if breach else Ink.STRONG,
     )

@@ -14,7 +14,7 @@ from fusetui.app.charts.axis import draw_time_axis
 from fusetui.app.charts.heat import bounds, draw_heat, draw_legend
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import Ink
-from fusetui.app.panes.common import QUEUE_TEACHES, quantile_text, samples, stream_inks, time_span
+from fusetui.app.panes.common import QUEUE_TEACHES, quantile_text, samples, shown, stream_inks, time_span
 from fusetui.app.panes.queue_streams import ordered
 
 MAX_ITEM_LINES = 4
@@ -49,25 +49,25 @@ Blind to  work still waiting in a slot: it shows once it starts."""
         foot = 2 if canvas.height >= 5 else 0
         lines = canvas.height - foot
         self.item_lines = max(1, min(MAX_ITEM_LINES, lines // len(names)))
-        shown = self.in_view(names, lines // self.item_lines)
-        used = len(shown) * self.item_lines
+        lines_shown = self.in_view(names, lines // self.item_lines)
+        used = len(lines_shown) * self.item_lines
         label_cells = min(12, max(len(name) for name in names)) if canvas.width >= 24 else 0
         value_cells = 13 if canvas.width >= 50 else 0
         left = label_cells + 1 if label_cells else 0
         heat_cells = canvas.width - left - value_cells
-        data = np.stack([row.heat_ns for row in rows])
+        data = shown(snapshot, np.stack([row.heat_ns for row in rows]))
         low, high, log = bounds(data)
-        part = np.repeat(data[shown.start : shown.stop], self.item_lines, axis=0)
+        part = np.repeat(data[lines_shown.start : lines_shown.stop], self.item_lines, axis=0)
         draw_heat(canvas.view(left, 0, heat_cells, used), part, low, high, log=log)
         inks = stream_inks(snapshot)
-        for i in shown:
-            y = (i - shown.start) * self.item_lines
+        for i in lines_shown:
+            y = (i - lines_shown.start) * self.item_lines
             canvas.put(0, y, fmt.fit(names[i], label_cells), inks[names[i]])
             if value_cells:
                 canvas.put(left + heat_cells + 1, y, f"p99 {quantile_text(rows[i].wait, 'p99')}")
         cursor = self.cursor(names)
-        if cursor is not None and cursor in shown:
-            canvas.view(0, 0, max(1, label_cells), used).select((cursor - shown.start) * self.item_lines)
+        if cursor is not None and cursor in lines_shown:
+            canvas.view(0, 0, max(1, label_cells), used).select((cursor - lines_shown.start) * self.item_lines)
         if foot:
             draw_time_axis(canvas.view(left, used, heat_cells, 1), 0, *time_span(snapshot))
             lowest = fmt.duration(low).strip() if low else "0"

@@ -15,7 +15,7 @@ from fusetui.app.charts.heat import bounds, draw_heat
 from fusetui.app.charts.table import Column, draw_header, draw_row, layout
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import Ink
-from fusetui.app.panes.common import QUEUE_TEACHES, over, quantile_text, samples, stream_inks, time_span
+from fusetui.app.panes.common import QUEUE_TEACHES, over, quantile_text, samples, shown, stream_inks, time_span
 
 _HEAT = 1
 _COLUMNS = (
@@ -59,36 +59,36 @@ Blind to  work that waits before it is handed to the runtime (batching, the host
         foot = 2 if canvas.height >= 6 else 1 if canvas.height >= 4 else 0
         lines = canvas.height - 1 - foot
         self.item_lines = 2 if lines >= 2 * len(rows) else 1
-        shown = self.in_view([row.name for row in rows], lines // self.item_lines)
+        lines_shown = self.in_view([row.name for row in rows], lines // self.item_lines)
         places = layout(_COLUMNS, canvas.width)
         draw_header(canvas, 0, _COLUMNS, places)
         inks = stream_inks(snapshot)
-        for i in shown:
-            y = 1 + (i - shown.start) * self.item_lines
+        for i in lines_shown:
+            y = 1 + (i - lines_shown.start) * self.item_lines
             draw_row(canvas, y, _COLUMNS, places, _texts(rows[i]), _row_inks(rows[i], snapshot, inks))
-        self._draw_heat(canvas, snapshot, rows, shown, places)
+        self._draw_heat(canvas, snapshot, rows, lines_shown, places)
         cursor = self.cursor([row.name for row in rows])
-        if cursor is not None and cursor in shown:
-            canvas.select(1 + (cursor - shown.start) * self.item_lines)
+        if cursor is not None and cursor in lines_shown:
+            canvas.select(1 + (cursor - lines_shown.start) * self.item_lines)
         if foot:
-            y = 1 + len(shown) * self.item_lines + (foot == 2)
-            _draw_total(canvas, y, snapshot, len(rows) - len(shown))
+            y = 1 + len(lines_shown) * self.item_lines + (foot == 2)
+            _draw_total(canvas, y, snapshot, len(rows) - len(lines_shown))
 
     def _draw_heat(
         self,
         canvas: Canvas,
         snapshot: Snapshot,
         rows: Sequence[StreamRow],
-        shown: range,
+        lines_shown: range,
         places: Sequence[tuple[int, int, int]],
     ) -> None:
         place = next(((x, cells) for i, x, cells in places if i == _HEAT), None)
-        if place is None or not shown:
+        if place is None or not lines_shown:
             return
         x, cells = place
-        data = np.stack([row.heat_ns for row in rows])
+        data = shown(snapshot, np.stack([row.heat_ns for row in rows]))
         low, high, log = bounds(data)
-        part = np.repeat(data[shown.start : shown.stop], self.item_lines, axis=0)
+        part = np.repeat(data[lines_shown.start : lines_shown.stop], self.item_lines, axis=0)
         draw_heat(canvas.view(x, 1, cells, len(part)), part, low, high, log=log)
         ends = (fmt.duration(ns).replace(" ", "") if ns else "0" for ns in (low, high))
         legend = "–".join(ends) + (" log" if log else "")
@@ -132,4 +132,4 @@ def _draw_total(canvas: Canvas, y: int, snapshot: Snapshot, hidden: int) -> None
     late = over(snapshot.oldest_open_ns, snapshot.header.slo_ns)
     x = canvas.put(0, y, f"{text} ▲" if late else text, Ink.WARN if late else Ink.DIM)
     if hidden > 0:
-        canvas.put(x + 2, y, f"{hidden} more streams", Ink.DIM)
+        canvas.put(x + 2, y, f"{hidden} more", Ink.DIM)

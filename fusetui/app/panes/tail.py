@@ -10,7 +10,7 @@ from fusetui.app.charts.line import Limit, Series, draw_lines
 from fusetui.app.charts.spark import draw_spark
 from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane
-from fusetui.app.panes.common import over, quantile, samples, time_span, unit_of
+from fusetui.app.panes.common import over, quantile, samples, shown, time_span, unit_of
 
 
 class TailPane(Pane):
@@ -50,16 +50,16 @@ Blind to  work that was never enqueued or recorded; in slots with few requests p
         slo = snapshot.header.slo_ns
         lines = snapshot.latency_series
         series = [
-            Series(lines.p99_ns, self._label(snapshot, "p99", scale), self._ink(snapshot), thick=True),
-            Series(lines.p95_ns, self._label(snapshot, "p95", scale), DATA),
-            Series(lines.p50_ns, self._label(snapshot, "p50", scale), Ink.DIM),
+            Series(shown(snapshot, lines.p99_ns), self._label(snapshot, "p99", scale), self._ink(snapshot), thick=True),
+            Series(shown(snapshot, lines.p95_ns), self._label(snapshot, "p95", scale), DATA),
+            Series(shown(snapshot, lines.p50_ns), self._label(snapshot, "p50", scale), Ink.DIM),
         ]
         limit = None if slo is None else Limit(float(slo), f"SLO  {fmt.short(slo / scale):>4}", Ink.WARN)
         if canvas.width < 44 or canvas.height < 3:
             self._draw_values(canvas, snapshot)
             canvas = canvas.view(0, 1, canvas.width, canvas.height - 1)
             if canvas.height < 2:
-                draw_spark(canvas, 0, 0, canvas.width, lines.p99_ns, self._ink(snapshot))
+                draw_spark(canvas, 0, 0, canvas.width, shown(snapshot, lines.p99_ns), self._ink(snapshot))
                 return
         draw_lines(canvas, series, unit=scale, limit=limit, time=time_span(snapshot))
 
