@@ -142,7 +142,7 @@ def test_a_slow_token_is_cut_off_while_others_work(open_arrow: Open) -> None:
 
         def dribble() -> None:
             for byte in b"FUSETUI-TOKEN s3cret":
-                if stop.wait(0.1):
+                if stop.wait(0.3):
                     return
                 try:
                     slow.send(bytes([byte]))
@@ -153,8 +153,8 @@ def test_a_slow_token_is_cut_off_while_others_work(open_arrow: Open) -> None:
         thread.start()
         send(source.address, b"FUSETUI-TOKEN s3cret\n" + stream([batch(2)]))
         gather_rows(source, 2)
-        until(lambda: "1 refused" in source.health().detail, 3.0)
-        assert time.monotonic() - began < 3.0
+        until(lambda: "1 refused" in source.health().detail, 4.0)
+        assert time.monotonic() - began < 4.0, "the whole line has one deadline, not each byte"
         stop.set()
         thread.join()
 

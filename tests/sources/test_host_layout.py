@@ -37,6 +37,7 @@ def test_a_task_becomes_its_slices() -> None:
     assert (laid.end_ns - laid.start_ns).tolist() == [50_000_000] * 6
     assert laid.wait_ns.tolist() == [10_000_000] * 6
     assert laid.slices.tolist() == [1] * 6
+    assert np.abs(np.diff(laid.start_ns) - S / 6).max() <= 1, "idle time lies between them"
     assert run_on(laid, 0) == 300_000_000
 
 
