@@ -6,6 +6,7 @@ import textwrap
 from typing import ClassVar
 
 import numpy as np
+from rich.cells import cell_len
 from textual import events
 from textual.geometry import Region
 from textual.strip import Strip
@@ -21,6 +22,7 @@ from fusetui.app.palette import DEFAULT, Ink, Palette
 
 MIN_FRAME_WIDTH = 12
 MIN_FRAME_HEIGHT = 3
+_MIN_TITLE = 12
 _TROUBLE = frozenset({"lost", "hung", "failed", "reconnecting"})
 
 
@@ -199,10 +201,13 @@ def draw_frame(canvas: Canvas, title: str, marks: str, *, focused: bool = False,
     for x in (0, width - 1):
         canvas.codes[1 : height - 1, x] = side
         canvas.inks[1 : height - 1, x] = ink
-    end = canvas.put(1, 0, fmt.clip(f" {title} ", width - 2), Ink.ACCENT if focused else Ink.STRONG)
+    # A long title gives way to the trust marks as long as enough of it is left.
+    left = width - 8 - cell_len(marks)
+    title = fmt.clip(title, left if left >= _MIN_TITLE else width - 4)
+    end = canvas.put(1, 0, f" {title} ", Ink.ACCENT if focused else Ink.STRONG)
     room = width - 2 - end
     for text in (marks, marks.rpartition("· ")[2]):
-        if text and len(text) + 3 <= room:
+        if text and cell_len(text) + 3 <= room:
             canvas.put_right(width - 1, 0, f" {text} ", Ink.WARN if alarm else Ink.DIM)
             return
 

@@ -372,3 +372,12 @@ def test_a_wide_name_is_clipped_inside_its_column() -> None:
     line = lines_of(drawn(QueueStreamsPane(), snapshot, 60, 8))[2]
     assert line.startswith("│ 注意力… ")
     assert cell_len(line) == 60
+
+
+def test_a_long_title_gives_way_to_the_trust_marks() -> None:
+    snapshot = fake_snapshot(health=replace(fake_snapshot().health, name="a" * 90))
+    top = lines_of(drawn(SourcePane(), snapshot, 60, 8))[0]
+    assert top.startswith("╭ Source · aaaa")
+    assert top.endswith("a… ─ 0.4s ╮"), top
+    narrow = lines_of(drawn(SourcePane(), snapshot, 16, 8))[0]
+    assert narrow == "╭ Source · aa… ╮"
