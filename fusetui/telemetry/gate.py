@@ -24,7 +24,7 @@ from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.guard import DEFAULT_LIMITS, Limits
 from fusetui.telemetry.schema import KINDS, MAPPINGS, REQUIRED, SCHEMA
 from fusetui.telemetry.text import safe_text
-from fusetui.telemetry.words import WordColumn, is_text
+from fusetui.telemetry.words import WordColumn, check_views, has_views, is_text
 
 MAX_COLUMNS: Final = 256
 MAX_NAME_CHARS: Final = 128
@@ -67,6 +67,7 @@ class Gate:
         self._names = [name for _, name in wanted]
         self._converts = {name: _conversion(schema.field(number), name, where) for number, name in wanted}
         self._column_of = {name: i for i, name in enumerate(self._names)}
+        self._views = [i for i, (number, _) in enumerate(wanted) if has_views(schema.field(number).type)]
 
     def conform(self, batch: pa.RecordBatch, where: str) -> tuple[pa.RecordBatch, int]:
         """The batch in the contract's schema, and the number of rows dropped from it for impossible values.
@@ -108,6 +109,13 @@ class Gate:
         return made
 
     def _validate(self, batch: pa.RecordBatch, columns: list[pa.Array], where: str) -> None:
+        for at in self._views:
+            # Views may all show the same text: checking each one's UTF-8, as below, would take hours.
+            try:
+                columns[at].validate()
+                check_views(columns[at])
+            except GATE_ERRORS as error:
+                raise TelemetryError(f"{where}, column {self._names[at]!r}", f"damaged values ({error})") from None
         try:
             batch.validate(full=True)
             size = batch.get_total_buffer_size()

@@ -12,6 +12,7 @@ from fusetui.telemetry.text import MAX_CHARS, safe_text
 
 MAX_WORDS: Final = 1 << 20
 _MAX_WORD_BYTES: Final = 64 << 20
+_MAX_VIEW_BYTES: Final = 256 << 20
 _MAX_UNSAFE_BYTES: Final = 4 << 20
 """Text that needs cleaning character by character costs about 0.3 us each."""
 
@@ -41,7 +42,6 @@ class WordColumn:
         Errors: ValueError for an unknown word of a fixed set, too many words or too much text to clean.
         """
         if not isinstance(array.type, pa.DictionaryType):
-            _check_views(array)
             array = array.dictionary_encode()
         dictionary = array.dictionary
         key = _identity(dictionary)
@@ -60,7 +60,6 @@ class WordColumn:
         self._held = None
         if len(dictionary) > MAX_WORDS or dictionary.nbytes > _MAX_WORD_BYTES:
             raise ValueError(f"dictionary of {len(dictionary)} words, {dictionary.nbytes} bytes is over the limit")
-        _check_views(dictionary)
         words = dictionary if dictionary.type == pa.utf8() else dictionary.cast(pa.utf8())
         codes = None
         if words.null_count:
@@ -91,12 +90,23 @@ def _identity(dictionary: pa.Array) -> tuple[int, ...]:
     return (dictionary.offset, len(dictionary), *(b.address if b is not None else 0 for b in dictionary.buffers()))
 
 
-def _check_views(array: pa.Array) -> None:
-    """String views may overlap, so that little memory claims much text."""
-    if pa.types.is_string_view(array.type) and len(array):
-        lengths = np.frombuffer(array.buffers()[1], "<i4")[array.offset * 4 :: 4][: len(array)]
-        if lengths.clip(0).sum(dtype=np.int64) > _MAX_WORD_BYTES * 4:
-            raise ValueError("string views claim more text than the limit")
+def has_views(kind: pa.DataType) -> bool:
+    """String views, plain or as the words of a dictionary."""
+    return bool(pa.types.is_string_view(kind.value_type if isinstance(kind, pa.DictionaryType) else kind))
+
+
+def check_views(array: pa.Array) -> None:
+    """Raise ValueError when string views claim much more text than there is: they may overlap.
+
+    `array` must have passed validate() and its type `has_views`.
+    """
+    words = array.dictionary if isinstance(array.type, pa.DictionaryType) else array
+    buffer = words.buffers()[1]
+    if buffer is None or len(words) == 0:
+        return
+    lengths = np.frombuffer(buffer, "<i4")[words.offset * 4 :: 4][: len(words)]
+    if lengths.clip(0).sum(dtype=np.int64) > _MAX_VIEW_BYTES:
+        raise ValueError("string views claim more text than the limit")
 
 
 def _plain(words: pa.Array) -> bool:
