@@ -8,7 +8,8 @@ which CPU. The encoding:
   Throughput, the means of queue wait and of service time, and the mean queue depth are exact; quantiles compare
   tasks and intervals, and cannot show how slices differ within one. A task that never left its CPU has one row
   and no wait.
-- With more than `max_rows` slices in an interval a row stands for several of them (`batch` says how many).
+- With more than `max_rows` slices in an interval a row stands for several of them (`batch` says how many), and the
+  queue depth taken from rows is too small by that factor; the counter "tasks waiting, mean" stays exact.
 - Per CPU, rows lie end to end with the idle time spread between them and never overlap, so the union of busy time,
   hence core imbalance, agrees with the kernel's to one clock tick. What no task accounts for (interrupts, tasks that
   came and went between two looks, tasks not looked at) is a row "other" without a stream.
