@@ -12,12 +12,12 @@ from typing import Final
 import numpy as np
 
 from fusetui.analysis import launch
-from fusetui.analysis.arrays import Codes, Floats, Ints
-from fusetui.analysis.busy import Order, by_key_and_end, disjoint
-from fusetui.analysis.columns import COUNTER, MARK, Columns
+from fusetui.analysis.arrays import Bools, Codes, Floats, Ints
+from fusetui.analysis.busy import by_key_and_end, disjoint
+from fusetui.analysis.columns import COUNTER, EXECUTION, MARK, REQUEST, Columns
 from fusetui.analysis.loghist import BUCKETS
 from fusetui.analysis.rings import HistogramRing
-from fusetui.analysis.slots import Grid, spread
+from fusetui.analysis.slots import Grid, RingSlots, spread
 from fusetui.analysis.work import Work, executions, requests
 from fusetui.telemetry.schema import MAPPINGS
 
@@ -78,89 +78,89 @@ class Accumulators:
         self.place_n[: self.places_used, slots] = 0
         self.start_ns[slots], self.end_ns[slots] = _FAR, -_FAR
 
-    def add(self, rows: Columns, head: int) -> None:
-        """Take in rows whose event slots lie in (head - S, head]."""
-        slot = self.grid.slot_of(rows.event) % self.grid.count
-        self._count("rows", slot)
+    def add(self, rows: Columns, where: RingSlots, head: int) -> None:
+        """Take in rows, at least one, whose event slots lie in (head - S, head]."""
+        self._count("rows", where)
+        kinds = np.bincount(rows.kind, minlength=5)
         for name, kind in (("counters", COUNTER), ("marks", MARK)):
-            self._count(name, slot[rows.kind == kind])
-        asked = requests(rows)
+            if kinds[kind]:
+                self._count(name, where, rows.kind == kind)
+        if kinds[REQUEST]:
+            self._add_requests(requests(rows))
+        ran = executions(rows) if kinds[EXECUTION] else None
+        if ran is not None and len(ran):
+            self._add_executions(ran, where if ran.rows is rows else RingSlots.of(ran.rows.event, self.grid), head)
+
+    def _count(self, name: str, where: RingSlots, chosen: Bools | None = None) -> None:
+        where.count(self.counts[:, COUNT[name]], chosen)
+
+    def _add_requests(self, asked: Work) -> None:
         if len(asked):
-            at = self._slots(asked)
-            self._count("requests", at)
-            self.latency.add(np.full(len(asked), BY_REQUEST, np.int32), at, asked.latency)
-        ran = executions(rows)
-        if len(ran):
-            self._add_executions(ran, self._slots(ran), head)
+            where = RingSlots.of(asked.rows.event, self.grid)
+            self._count("requests", where)
+            self.latency.add(BY_REQUEST, where, asked.latency)
 
-    def _slots(self, work: Work) -> Ints:
-        return self.grid.slot_of(work.rows.event) % self.grid.count
-
-    def _count(self, name: str, slots: Ints) -> None:
-        if slots.size:
-            self.counts[:, COUNT[name]] += np.bincount(slots, minlength=self.grid.count)
-
-    def _add_executions(self, ran: Work, slot: Ints, head: int) -> None:
+    def _add_executions(self, ran: Work, where: RingSlots, head: int) -> None:
         rows = ran.rows
         self.streams_used = max(self.streams_used, int(rows.stream.max()) + 1)
         self.places_used = max(self.places_used, int(rows.place.max()) + 1)
-        self._count("executions", slot)
-        self.latency.add(np.full(len(ran), BY_EXECUTION, np.int32), slot, ran.latency)
-        self.service.add(rows.stream, slot, ran.service)
-        waited = ran.waited
-        if waited.all():
-            self._add_waits(rows.stream, slot, ran.wait, rows.enqueue, rows.start, head)
-        elif waited.any():
-            began = rows.start[waited]
-            self._add_waits(rows.stream[waited], slot[waited], ran.wait[waited], rows.enqueue[waited], began, head)
+        self._count("executions", where)
+        self.latency.add(BY_EXECUTION, where, ran.latency)
+        self.service.add(rows.stream, where, ran.service)
+        self._add_waits(ran, where, head)
         for name, chosen in launch.flags(ran).items():
-            self._count(name, slot if chosen.all() else slot[chosen])
+            self._count(name, where, chosen)
         own, call = launch.call_times(ran)
         if own.any():
-            self.call.add(np.zeros(int(own.sum()), np.int32), slot[own], call[own])
+            self.call.add(0, where.take(own), call[own])
         if rows.mapping.strides != (0,):
             for code, name in enumerate(MAPPINGS):
-                self._count(name, slot[rows.mapping == code])
-        np.add.at(self.place_n.reshape(-1), rows.place.astype(np.int64) * self.grid.count + slot, 1)
-        np.minimum.at(self.start_ns, slot, rows.start)
-        np.maximum.at(self.end_ns, slot, rows.end)
-        self._add_busy(ran, slot, head)
+                self._count(name, where, rows.mapping == code)
+        if where.only is not None:
+            self.place_n[: self.places_used, where.only] += np.bincount(rows.place, minlength=self.places_used)
+            self.start_ns[where.only] = min(self.start_ns[where.only], rows.start.min())
+            self.end_ns[where.only] = max(self.end_ns[where.only], rows.end.max())
+        else:
+            np.add.at(self.place_n.reshape(-1), rows.place.astype(np.int64) * self.grid.count + where.slot, 1)
+            np.minimum.at(self.start_ns, where.slot, rows.start)
+            np.maximum.at(self.end_ns, where.slot, rows.end)
+        self._add_busy(ran, where, head)
 
-    def _add_waits(self, stream: Codes, slot: Ints, wait: Ints, enqueue: Ints, start: Ints, head: int) -> None:
-        self.wait.add(stream, slot, wait)
-        self._spread(self.wait_ns, stream, enqueue, start, head)
+    def _add_waits(self, ran: Work, where: RingSlots, head: int) -> None:
+        rows, waited = ran.rows, ran.waited
+        if waited.all():
+            self.wait.add(rows.stream, where, ran.wait)
+            self._spread(self.wait_ns, rows.stream, rows.enqueue, np.maximum(rows.start, rows.enqueue), head)
+        elif waited.any():
+            stream, enqueue = rows.stream[waited], rows.enqueue[waited]
+            self.wait.add(stream, where.take(waited), ran.wait[waited])
+            self._spread(self.wait_ns, stream, enqueue, np.maximum(rows.start[waited], enqueue), head)
 
-    def _add_busy(self, ran: Work, slot: Ints, head: int) -> None:
+    def _add_busy(self, ran: Work, where: RingSlots, head: int) -> None:
         rows = ran.rows
-        by_stream = by_key_and_end(rows.stream, rows.end)
+        order = by_key_and_end(rows.stream, rows.end)
+        stream, start, end = rows.stream[order], rows.start[order], rows.end[order]
         if ran.waited.any():
-            gaps = launch.exposed_gaps(ran, by_stream, self._stream_end)
-            np.add.at(self.counts[:, COUNT["exposed_ns"]], slot[by_stream], gaps)
-        self._add_union(self.stream_busy_ns, self._stream_end, rows.stream, rows, by_stream, head)
-        by_place = by_key_and_end(rows.place, rows.end)
-        self._add_union(self.place_busy_ns, self._place_end, rows.place, rows, by_place, head)
-        nothing = np.broadcast_to(np.zeros(1, np.int32), (len(ran),))
-        self._add_union(self.busy_ns, self._end, nothing, rows, by_key_and_end(nothing, rows.end), head)
+            gaps = launch.exposed_gaps(stream, start, end, rows.enqueue[order], ran.waited[order], self._stream_end)
+            if where.only is not None:
+                self.counts[where.only, COUNT["exposed_ns"]] += gaps.sum()
+            else:
+                np.add.at(self.counts[:, COUNT["exposed_ns"]], where.slot[order], gaps)
+        self._add_union(self.stream_busy_ns, self._stream_end, stream, start, end, head)
+        order = by_key_and_end(rows.place, rows.end)
+        self._add_union(
+            self.place_busy_ns, self._place_end, rows.place[order], rows.start[order], rows.end[order], head
+        )
+        everything = np.broadcast_to(np.zeros(1, np.int32), (len(ran),))
+        order = by_key_and_end(everything, rows.end)
+        self._add_union(self.busy_ns, self._end, everything, rows.start[order], rows.end[order], head)
 
-    def _add_union(
-        self,
-        into: Floats,
-        last_end: Ints,
-        key: Codes,
-        rows: Columns,
-        order: Order,
-        head: int,
-    ) -> None:
-        """Add the busy time that is not yet covered; `order` is by (key, end)."""
-        key, end = key[order], rows.end[order]
-        begin, stop = disjoint(key, rows.start[order], end)
-        begin = np.maximum(begin, last_end[key])
-        fresh = stop > begin
-        if fresh.all():
-            self._spread(into, key, begin, stop, head)
-        elif fresh.any():
-            self._spread(into, key[fresh], begin[fresh], stop[fresh], head)
-        last = np.append(key[1:] != key[:-1], True)
+    def _add_union(self, into: Floats, last_end: Ints, key: Codes, start: Ints, end: Ints, head: int) -> None:
+        """Add the busy time that is not yet covered; rows are in the order of (key, end)."""
+        begin, stop = disjoint(key, start, end)
+        begin = np.maximum(begin, last_end[key if key[0] != key[-1] else key[:1]])
+        self._spread(into, key, begin, np.maximum(stop, begin), head)
+        last = np.append(np.flatnonzero(key[1:] != key[:-1]), key.size - 1)
         last_end[key[last]] = np.maximum(last_end[key[last]], end[last])
 
     def _spread(self, into: Floats, key: Codes, begin: Ints, end: Ints, head: int) -> None:
@@ -172,4 +172,4 @@ class Accumulators:
         slots = min(head, max(first, (int(end.max()) - grid.origin) // grid.width)) - first + 1
         keys = int(key.max()) + 1
         ring = np.arange(first, first + slots) % grid.count
-        into[:keys, ring] += spread(key, begin, np.maximum(end, begin), keys, grid, first, slots)
+        into[:keys, ring] += spread(key, begin, end, keys, grid, first, slots)

@@ -12,3 +12,5 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.integer[Any]]
 """Small ids or counts; the width of the integers does not matter."""
+Order = Any
+"""An index that puts rows in order: positions (n,), or slice(None) when they are in order already."""

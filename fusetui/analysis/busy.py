@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Codes, Ints
-
-Order = Any
-"""An index that puts rows in order: positions (n,), or slice(None) when they are in order already."""
+from fusetui.analysis.arrays import Codes, Ints, Order
 
 _SAFE: Final = 1 << 62
 
@@ -35,6 +32,8 @@ def disjoint(key: Codes, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """
     if start.size == 0:
         return start, end
+    if key[0] == key[-1]:
+        return start, _cut(start, end)
     base = int(start.min())
     span = int(end.max()) - base + 1
     if (int(key[-1]) - int(key[0]) + 1) * span < _SAFE:

@@ -30,8 +30,8 @@ from fusetui.telemetry.text import safe_text
 LIVE_WINDOW_NS: Final = 60_000_000_000
 FIT_ROWS: Final = 500_000
 COALESCE_ROWS: Final = 10_000
-MAX_SHARE: Final = 0.2
-"""Most of the thread's time that snapshots may take: costly ones come less often."""
+MAX_SHARE: Final = 0.05
+"""Most of a core that snapshots may take in the long run: costly ones come less often, except after a jump."""
 _LONGEST_POLL_S: Final = 0.2
 _RATE_S: Final = 2.0
 
@@ -74,6 +74,7 @@ class Ingest:
         self._rebuild = False
         self._refit = True
         self._stop = threading.Event()
+        self._due_s = 0.0
         self._version = 0
         self._fresh = True
         self._taken: list[tuple[float, int]] = []
@@ -137,24 +138,23 @@ class Ingest:
             self._fail(error)
 
     def _loop(self) -> None:
-        due = time.monotonic()
         while not self._stop.is_set():
-            wait_s = min(max(due - time.monotonic(), 0.0), _LONGEST_POLL_S)
+            wait_s = min(max(self._due_s - time.monotonic(), 0.0), _LONGEST_POLL_S)
             batches = self.source.poll(wait_s)
             if self._stop.is_set():
                 return
             if self.source.generation != self._generation:
                 self._jump()
             self._take(batches)
-            now = time.monotonic()
             if self._rebuild:
                 self._refill()
-            if now >= due or self._pending_rows >= COALESCE_ROWS:
+            now = time.monotonic()
+            if now >= self._due_s or self._pending_rows >= COALESCE_ROWS:
                 self._flush()
-            if now >= due:
+            if now >= self._due_s:
+                began = time.thread_time()
                 self._publish()
-                spent = time.monotonic() - now
-                due = now + max(self._tick_s, spent / MAX_SHARE)
+                self._due_s = now + max(self._tick_s, (time.thread_time() - began) / MAX_SHARE)
 
     def _jump(self) -> None:
         """Time jumped: what was there is of another time."""
@@ -162,6 +162,7 @@ class Ingest:
         self._pending, self._pending_rows = [], 0
         self._window.reset(self._grid)
         self._fresh = True
+        self._due_s = 0.0
 
     def _take(self, batches: Sequence[pa.RecordBatch]) -> None:
         for batch in batches:
@@ -195,6 +196,7 @@ class Ingest:
             if self._stop.is_set():
                 return
         self._fresh = True
+        self._due_s = 0.0
 
     def _publish(self) -> None:
         """A new snapshot; the old one with a new time when nothing else is new."""
@@ -323,5 +325,6 @@ def _one(group: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     try:
         return [pa.concat_batches(group)]
     except pa.ArrowInvalid:
-        # Their words together do not fit the index type of a dictionary column: they stay apart.
-        return group
+        # Their words together do not fit the index type of a dictionary column; those of half of them may.
+        half = len(group) // 2
+        return _one(group[:half]) + _one(group[half:])

@@ -13,8 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Bools, Ints
-from fusetui.analysis.busy import Order
+from fusetui.analysis.arrays import Bools, Codes, Ints
 from fusetui.analysis.columns import NULL
 from fusetui.analysis.work import Work
 
@@ -25,42 +24,43 @@ NEVER: Final = -(1 << 62)
 
 
 def flags(work: Work) -> dict[str, Bools]:
-    """Which executions count where, (n,) bool each; names as in `snapshot.Launch`."""
+    """Which executions count where, (n,) bool each; names as in `snapshot.Launch`, those without any left out."""
     rows, launch = work.rows, work.rows.launch
-    timed = work.joined & (launch != NULL)
     clipped = work.waited & (work.raw < 0)
-    call_began = np.where(timed, launch, 0)
-    return {
+    found = {
         "joined": work.joined,
         "nodes": work.joined & (rows.node > 0),
         "clipped": clipped,
-        "clock_errors": clipped & timed & (work.raw < -call_began),
-        "short": timed & (work.service < launch),
-        "runtime_outliers": timed & (launch > RUNTIME_OUTLIER_NS),
         "delay_outliers": work.waited & (work.wait > DELAY_OUTLIER_NS),
     }
+    if launch.strides != (0,):
+        timed = work.joined & (launch != NULL)
+        found["clock_errors"] = clipped & timed & (work.raw < -np.where(timed, launch, 0))
+        found["short"] = timed & (work.service < launch)
+        found["runtime_outliers"] = timed & (launch > RUNTIME_OUTLIER_NS)
+    return found
 
 
 def call_times(work: Work) -> tuple[Bools, Ints]:
     """Durations of the launch calls: which executions had one of their own, and how long each took, (n,) ns."""
     launch = work.rows.launch
-    own = work.waited & (launch != NULL) & (launch >= 0)
-    return own, launch
+    if launch.strides == (0,):
+        return np.broadcast_to(launch[:1] >= 0, launch.shape) & work.waited, launch
+    return work.waited & (launch >= 0), launch
 
 
-def exposed_gaps(work: Work, order: Order, last_end: Ints) -> Ints:
-    """The exposed launch overhead before each execution, (n,) in `order`, ns.
+def exposed_gaps(stream: Codes, start: Ints, end: Ints, enqueue: Ints, waited: Bools, last_end: Ints) -> Ints:
+    """The exposed launch overhead before each execution, (n,) ns; rows in the order of (stream, end).
 
-    order     rows by (stream, end)
+    waited    has a queue wait of its own
     last_end  [streams]: latest end per stream before these rows, NEVER for none; not changed here
     """
-    stream = work.rows.stream[order]
-    start, end, enqueue = work.rows.start[order], work.rows.end[order], work.rows.enqueue[order]
     previous = np.empty_like(end)
     previous[1:] = end[:-1]
-    first = np.ones(len(stream), np.bool_)
-    first[1:] = stream[1:] != stream[:-1]
-    previous[first] = NEVER
-    previous = np.maximum(previous, last_end[stream])
-    counts = work.waited[order] & (previous != NEVER) & (start > previous) & (enqueue > previous)
-    return np.where(counts, start - previous, 0)
+    first = np.append(0, np.flatnonzero(stream[1:] != stream[:-1]) + 1)
+    # What began before the first of these rows is unknown: then there is no gap before it.
+    before = last_end[stream[first]]
+    previous[first] = np.where(before == NEVER, start[first], before)
+    gap = start - previous
+    exposed: Ints = gap * (waited & (gap > 0) & (enqueue > previous))
+    return exposed

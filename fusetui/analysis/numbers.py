@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from fusetui.analysis.accumulate import BY_EXECUTION, BY_REQUEST, COUNT, Accumulators
-from fusetui.analysis.arrays import Bools, Floats, Ints
-from fusetui.analysis.busy import Order, by_key_and_end, disjoint, union_ns
+from fusetui.analysis.arrays import Bools, Floats, Ints, Order
+from fusetui.analysis.busy import by_key_and_end, disjoint, union_ns
 from fusetui.analysis.cohort import cohort_of
 from fusetui.analysis.columns import EXECUTION, Columns
 from fusetui.analysis.imbalance import stretch_of_steps
@@ -72,7 +72,6 @@ def from_rows(rows: Columns, open_work: OpenWork, at: Interval, acc: Accumulator
     waits = ran.waited
     own_call, call = call_times(ran)
     stream_order = by_key_and_end(ran.rows.stream, ran.rows.end)
-    gaps = exposed_gaps(ran, stream_order, np.full(acc.streams_used + 1, NEVER, np.int64))
     return Numbers(
         latency_of=latency_of,
         latency=tail_of(items.latency, ages),
@@ -81,7 +80,7 @@ def from_rows(rows: Columns, open_work: OpenWork, at: Interval, acc: Accumulator
         call=tail_of(call[own_call]),
         span_ns=int(ran.rows.end.max()) - int(ran.rows.start.min()) if len(ran) else None,
         busy_ns=union_ns(ran.rows.start, ran.rows.end) if len(ran) else None,
-        exposed_ns=int(gaps.sum()) if ran.joined.any() else None,
+        exposed_ns=_exposed(ran, stream_order, acc.streams_used) if ran.joined.any() else None,
         depth=_depth(ran.rows.enqueue[waits], ran.rows.start[waits], open_work, waiting, at),
         streams=_streams(ran, stream_order, open_work, at),
         place_busy_ns=_busy_by_place(ran, acc.places_used),
@@ -185,6 +184,15 @@ def _streams(ran: Work, order: Order, open_work: OpenWork, at: Interval) -> dict
             depth=_depth(enqueue[part][waits], start[part][waits], open_work, waiting, at, key),
         )
     return found
+
+
+def _exposed(ran: Work, order: Order, streams: int) -> int:
+    rows = ran.rows
+    before = np.full(streams + 1, NEVER, np.int64)
+    gaps = exposed_gaps(
+        rows.stream[order], rows.start[order], rows.end[order], rows.enqueue[order], ran.waited[order], before
+    )
+    return int(gaps.sum())
 
 
 def _busy_by_place(ran: Work, places: int) -> Ints:

@@ -6,6 +6,7 @@ import numpy as np
 
 from fusetui.analysis.arrays import Codes, Floats, Ints
 from fusetui.analysis.loghist import BUCKETS, REPRESENTATIVE, bucket_of, rank_buckets
+from fusetui.analysis.slots import RingSlots
 
 _ONE = np.int32(1)
 
@@ -31,34 +32,45 @@ class HistogramRing:
         self._p50, self._p95, self._p99 = (np.full((keys, slots), np.nan) for _ in range(3))
         self._all = [np.full(slots, np.nan) for _ in range(3)]
 
-    def add(self, key: Codes, slot: Ints, values: Ints) -> None:
-        """Count values (n,) of their keys in their ring slots."""
+    def add(self, key: Codes | int, where: RingSlots, values: Ints) -> None:
+        """Count values (n,) of their keys in their ring slots; one key for all may be given as such."""
         if values.size == 0:
             return
-        self.used = max(self.used, int(key.max()) + 1)
+        self.used = max(self.used, (key if isinstance(key, int) else int(key.max())) + 1)
         bucket = bucket_of(values)
         self._low = min(self._low, int(bucket.min()))
         self._high = max(self._high, int(bucket.max()) + 1)
-        only = int(slot[0])
-        wide = key.astype(np.int64)
-        if self.used * BUCKETS <= 2 * values.size and bool((slot == only).all()):
-            self._add_to_slot(only, wide, bucket, values)
+        if where.only is not None and isinstance(key, int):
+            self._add_one(where.only, key, bucket, values)
+        elif where.only is not None and self.used * BUCKETS <= 2 * values.size:
+            self._add_to_slot(where.only, key, bucket, values)
         else:
-            self._add_to_slots(slot, wide, bucket, values)
+            self._add_to_slots(where.slot, np.asarray(key, np.int64), bucket, values)
 
-    def _add_to_slot(self, slot: int, key: Ints, bucket: Ints, values: Ints) -> None:
+    def _add_one(self, slot: int, key: int, bucket: Ints, values: Ints) -> None:
+        fresh = np.bincount(bucket, minlength=BUCKETS)
+        self.counts[key, slot] += fresh.astype(np.int32)
+        self.total[key] += fresh
+        self.n[key, slot] += values.size
+        self.sum_ns[key, slot] += values.sum(dtype=np.float64)
+        self.max_ns[key, slot] = max(self.max_ns[key, slot], values.max())
+        self._dirty[slot] = True
+
+    def _add_to_slot(self, slot: int, key: Codes | int, bucket: Ints, values: Ints) -> None:
         """All of a large batch in one slot: count it once, add it twice."""
         used = self.used
-        fresh = np.bincount(key * BUCKETS + bucket, minlength=used * BUCKETS).reshape(used, BUCKETS)
+        wide = np.asarray(key, np.int64)
+        fresh = np.bincount(wide * BUCKETS + bucket, minlength=used * BUCKETS).reshape(used, BUCKETS)
         self.counts[:used, slot] += fresh.astype(np.int32)
         self.total[:used] += fresh
         self.n[:used, slot] += fresh.sum(axis=1)
-        self.sum_ns[:used, slot] += np.bincount(key, weights=values, minlength=used)
-        np.maximum.at(self.max_ns[:, slot], key, values)
+        self.sum_ns[:used, slot] += np.bincount(wide, weights=values, minlength=used)
+        np.maximum.at(self.max_ns[:, slot], wide, values)
         self._dirty[slot] = True
 
     def _add_to_slots(self, slot: Ints, key: Ints, bucket: Ints, values: Ints) -> None:
         cell = key * self.slots + slot
+        key = np.broadcast_to(key, cell.shape)
         np.add.at(self.counts.reshape(-1), cell * BUCKETS + bucket, _ONE)
         np.add.at(self.total.reshape(-1), key * BUCKETS + bucket, 1)
         np.add.at(self.n.reshape(-1), cell, 1)

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Codes, Floats, Ints
+from fusetui.analysis.arrays import Bools, Codes, Floats, Ints, Order
 
 SLOTS: Final = 120
 
@@ -68,6 +68,33 @@ class Grid:
     def start_of(self, slot: int) -> int:
         """Where a slot begins, ns."""
         return self.origin + slot * self.width
+
+
+class RingSlots:
+    """The ring slot of each row, (n,); `only` is the slot when it is the same for all, which most batches are."""
+
+    __slots__ = ("only", "slot")
+
+    def __init__(self, slot: Ints, only: int | None) -> None:
+        self.slot, self.only = slot, only
+
+    @classmethod
+    def of(cls, times: Ints, grid: Grid) -> RingSlots:
+        """Where rows with these event times belong; at least one row."""
+        slot = grid.slot_of(times) % grid.count
+        first = int(slot[0])
+        return cls(slot, first if bool((slot == first).all()) else None)
+
+    def take(self, chosen: Bools | Order) -> RingSlots:
+        """Those of some of the rows."""
+        return RingSlots(self.slot[chosen], self.only)
+
+    def count(self, into: Ints, chosen: Bools | None = None) -> None:
+        """Count the rows, or those chosen, in their slots of `into` [S]."""
+        if self.only is not None:
+            into[self.only] += self.slot.size if chosen is None else np.count_nonzero(chosen)
+        else:
+            into += np.bincount(self.slot if chosen is None else self.slot[chosen], minlength=into.size)
 
 
 def spread(key: Codes, begin: Ints, end: Ints, keys: int, grid: Grid, first: int, slots: int) -> Floats:

@@ -21,7 +21,7 @@ from fusetui.analysis.columns import MARK, NULL, OTHERS, Columns, Reader, concat
 from fusetui.analysis.counters import Counters
 from fusetui.analysis.numbers import Interval, Numbers, from_rows, from_slots
 from fusetui.analysis.openwork import OpenWork
-from fusetui.analysis.slots import Grid
+from fusetui.analysis.slots import Grid, RingSlots
 from fusetui.analysis.snapshot import Mark
 from fusetui.analysis.work import is_open
 from fusetui.telemetry.schema import SCHEMA
@@ -139,10 +139,10 @@ class Window:
         rows = self._inside(rows, now_ns)
         if len(rows) == 0 or self.head is None:
             return
-        ring = self.grid.slot_of(rows.event) % self.grid.count
-        self.seen[int(ring[-1])] += seen
-        self.acc.add(rows, self.head)
-        self.counters.add(rows, ring)
+        where = RingSlots.of(rows.event, self.grid)
+        self.seen[int(where.slot[-1])] += seen
+        self.acc.add(rows, where, self.head)
+        self.counters.add(rows, where.slot)
         self._add_marks(rows)
         self._keep(rows)
 

@@ -63,15 +63,20 @@ def _work(rows: Columns, kind: int) -> Work:
     start = rows.start
     if kind == REQUEST:
         start = np.where(start == NULL, enqueue, start)
-    raw = np.where(joined, start - enqueue, 0)
     waited = joined & (rows.node <= 0)
     service = np.maximum(end - start, 0)
+    raw = start - enqueue
+    latency = np.maximum(end - enqueue, 0)
+    if not joined.all():
+        raw = np.where(joined, raw, 0)
+        latency = np.where(joined, latency, service)
+    wait = np.maximum(raw, 0)
     return Work(
         rows=rows,
         joined=joined,
         waited=waited,
         raw=raw,
-        wait=np.where(waited, np.maximum(raw, 0), 0),
+        wait=wait if waited.all() else np.where(waited, wait, 0),
         service=service,
-        latency=np.where(joined, np.maximum(end - enqueue, 0), service),
+        latency=latency,
     )

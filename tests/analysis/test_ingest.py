@@ -125,7 +125,8 @@ def test_a_panic_before_the_first_snapshot_is_said_too(source: ListSource, inges
 
 def test_every_batch_goes_to_the_recorder(source: ListSource, ingest: Ingest) -> None:
     class Kept:
-        batches: list[pa.RecordBatch] = []
+        def __init__(self) -> None:
+            self.batches: list[pa.RecordBatch] = []
 
         def write(self, batch: pa.RecordBatch) -> None:
             self.batches.append(batch)

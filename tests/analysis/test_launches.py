@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tracerows import batch_of
 
+from fusetui.analysis.arrays import Ints
 from fusetui.analysis.busy import by_key_and_end
 from fusetui.analysis.columns import Reader
 from fusetui.analysis.launch import NEVER, call_times, exposed_gaps, flags
@@ -18,10 +19,14 @@ def work_of(*rows: dict[str, Any]) -> Work:
     return executions(Reader().read(batch_of(rows)))
 
 
-def exposed(*rows: dict[str, Any]) -> int:
-    work = work_of(*rows)
+def gaps_of(work: Work, before: int = NEVER) -> Ints:
     order = by_key_and_end(work.rows.stream, work.rows.end)
-    return int(exposed_gaps(work, order, np.full(4, NEVER, np.int64)).sum())
+    columns = (work.rows.stream, work.rows.start, work.rows.end, work.rows.enqueue, work.waited)
+    return exposed_gaps(*(column[order] for column in columns), np.full(4, before, np.int64))
+
+
+def exposed(*rows: dict[str, Any]) -> int:
+    return int(gaps_of(work_of(*rows)).sum())
 
 
 def run(enqueue: int | None, start: int, end: int, **more: Any) -> dict[str, Any]:
@@ -80,6 +85,4 @@ def test_streams_have_their_own_gaps() -> None:
 
 
 def test_gaps_go_on_from_the_rows_before() -> None:
-    work = work_of(run(25, 30, 40))
-    gaps = exposed_gaps(work, slice(None), np.array([12], np.int64))
-    assert gaps.tolist() == [18]
+    assert gaps_of(work_of(run(25, 30, 40)), before=12).tolist() == [18]
