@@ -53,7 +53,7 @@ def open_live(spec: str, args: argparse.Namespace) -> Source:
 
     return open_source(
         spec,
-        memory_bytes=args.memory,
+        memory_bytes=args.memory // 4,  # the ingest thread has its own share
         token=getattr(args, "token", None),
         allow_remote=getattr(args, "allow_remote", False),
         overflow=getattr(args, "overflow", "block"),

@@ -6,63 +6,105 @@ import argparse
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+import pyarrow as pa
+
+from fusetui.analysis.filter import Filter, FilterError, parse_filter
 from fusetui.commands.inputs import open_live, say
+from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.recording import Recorder
 from fusetui.telemetry.source import Source
 
-EXIT_LOST = 5
+EXIT_USAGE = 2
 EXIT_FAILED = 3
+EXIT_LOST = 5
 _ENDED = ("ended", "failed", "lost")
 
 
+class _Until:
+    """When to stop: the time is up, or SIGINT or SIGTERM came."""
+
+    def __init__(self, for_ns: int | None) -> None:
+        self._end_s = time.monotonic() + for_ns / 1e9 if for_ns else float("inf")
+        self._asked = threading.Event()
+        signal.signal(signal.SIGTERM, self._ask)
+        signal.signal(signal.SIGINT, self._ask)
+
+    def _ask(self, _signal: int, _frame: FrameType | None) -> None:
+        self._asked.set()
+
+    def __bool__(self) -> bool:
+        """True once it is time to stop."""
+        return self._asked.is_set() or time.monotonic() >= self._end_s
+
+
 def run(args: argparse.Namespace) -> int:
-    """Record until the time is up, the source ends, or SIGINT/SIGTERM; the last batch is always written."""
-    stop = threading.Event()
-
-    def asked(_signal: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGTERM, asked)
-    signal.signal(signal.SIGINT, asked)
+    """Record until the time is up, the source ends, or a signal asks; the last batch is always written."""
+    try:
+        keep = parse_filter(args.filter)
+    except FilterError as error:
+        say(f"fusetui: --filter\n{error}")
+        return EXIT_USAGE
+    target = Path(args.output)
+    if target.exists() and not args.force:
+        raise TelemetryError(args.output, "exists already", "choose another name, or --force to overwrite it")
+    stop = _Until(args.for_ns)
     source = open_live(args.source, args)
-    recorder = Recorder(
-        Path(args.output),
+    recorder: Recorder | None = None
+    try:
+        first = _next(source, stop)
+        # Only now is the header of a socket's first producer known.
+        recorder = _recorder(target, source, args)
+        _pump(source, recorder, first, keep, stop)
+    finally:
+        source.close()
+        if recorder is not None:
+            recorder.close()
+    return _outcome(source, recorder, args)
+
+
+def _recorder(target: Path, source: Source, args: argparse.Namespace) -> Recorder:
+    return Recorder(
+        target,
         source.header,
         max_bytes=args.segment_bytes,
         max_seconds=args.segment_time / 1e9,
         overwrite=args.force,
     )
-    try:
-        _pump(source, recorder, args, stop)
-    finally:
-        source.close()
-        recorder.close()
+
+
+def _next(source: Source, stop: _Until) -> Sequence[pa.RecordBatch]:
+    """The next batches; none when it is time to stop or the source has ended."""
+    while not stop:
+        batches = source.poll(0.2)
+        if batches or source.health().state in _ENDED:
+            return batches
+    return ()
+
+
+def _pump(
+    source: Source, recorder: Recorder, batches: Sequence[pa.RecordBatch], keep: Filter | None, stop: _Until
+) -> None:
+    """Write until `stop`; what had already come by then is written too."""
+    while not recorder.failed:
+        for batch in batches:
+            recorder.write(batch if keep is None else keep.apply(batch))
+        if stop or not batches:
+            return
+        batches = _next(source, stop) or source.poll(0.0)
+
+
+def _outcome(source: Source, recorder: Recorder, args: argparse.Namespace) -> int:
     health = source.health()
+    losses = f"dropped {health.dropped_rows:,}, rejected {health.rejected_batches:,} batches"
+    say(f"recorded {recorder.rows:,} events to {args.output}, {losses}")
     if recorder.failed:
         say(f"fusetui: {recorder.failed}")
         return EXIT_FAILED
-    losses = f"dropped {health.dropped_rows:,}, rejected {health.rejected_batches:,} batches"
-    say(f"recorded {health.rows:,} events to {args.output}, {losses}")
     if health.state in ("failed", "lost"):
         say(f"fusetui: {args.source}: {health.last_error or 'the source was lost'}")
         return EXIT_LOST
     return 0
-
-
-def _pump(source: Source, recorder: Recorder, args: argparse.Namespace, stop: threading.Event) -> None:
-    """Poll into the recorder. A filter keeps only its rows; without one everything is kept."""
-    from fusetui.analysis.filter import parse_filter
-
-    keep = parse_filter(args.filter) if args.filter else None
-    until = time.monotonic() + args.for_ns / 1e9 if args.for_ns else None
-    while not stop.is_set() and not recorder.failed:
-        if until is not None and time.monotonic() >= until:
-            return
-        batches = source.poll(0.2)
-        for batch in batches:
-            recorder.write(batch if keep is None else batch.filter(keep.mask(batch)))
-        if not batches and source.health().state in _ENDED:
-            return

@@ -29,6 +29,7 @@ SYNTAX: Final = "sim, sim:seed=3,rate=20000,speed=1,devices=2,cores=8: a simulat
 _ROWS_PER_POLL: Final = 250_000
 _FARTHEST_BEHIND_NS: Final = 2_000_000_000
 _MAX_RATE: Final = 2_000_000.0
+_HISTORY_S: Final = 60.0
 
 
 class SimulatedSource:
@@ -36,7 +37,8 @@ class SimulatedSource:
 
     rate      rows per simulated second when all is well, about
     speed     simulated time per wall time; a machine too slow for rate x speed simulates slower, and loses nothing
-    start_ns  epoch time of the first moment (default: now)
+    start_ns  epoch time of the first moment (default: now, less the history)
+    history_s simulated seconds that have passed when it opens: a window of them comes with the first polls
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class SimulatedSource:
         devices: int = 2,
         cores: int = 8,
         start_ns: int | None = None,
+        history_s: float = 0.0,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         if not (0 < rate <= _MAX_RATE and 0 < speed <= 1000 and 1 <= devices <= 64 and SLOW_CORE < cores <= 256):
@@ -61,10 +64,11 @@ class SimulatedSource:
         self.generation = 0
         self.transport: Transport | None = None
         self._rows = Rows(Device(seed, rate / ROWS_PER_REQUEST, devices * cores), devices, cores)
-        self._start_ns = time.time_ns() if start_ns is None else start_ns
+        self._history_ns = int(history_s * 1e9)
+        self._start_ns = time.time_ns() - self._history_ns if start_ns is None else start_ns
         self._speed = speed
         self._monotonic_ns = monotonic_ns
-        self._began_ns = monotonic_ns()
+        self._began_ns = monotonic_ns() - int(self._history_ns / speed)
         self._closed = threading.Event()
         self._taken = self._batches = 0
 
@@ -110,6 +114,8 @@ class SimulatedSource:
 
     def _forgive(self) -> None:
         """Let wall time lost to a slow machine or a suspended terminal be lost, not caught up with."""
+        if self._rows.position_ns < self._history_ns:
+            return
         behind_ns = int((self._target_ns() - self._rows.position_ns) / self._speed)
         self._began_ns += max(0, behind_ns - _FARTHEST_BEHIND_NS)
 
@@ -124,6 +130,7 @@ def open_spec(spec: str, options: OpenOptions) -> SimulatedSource:
             speed=given.get("speed", 1.0),
             devices=int(given.get("devices", 2)),
             cores=int(given.get("cores", 8)),
+            history_s=_HISTORY_S,
         )
     except (ValueError, OverflowError) as error:
         raise TelemetryError(spec, str(error)) from None

@@ -21,8 +21,10 @@ import time
 from dataclasses import dataclass, replace
 
 import torch
-from fusetui.emit import Producer
 from torch import nn
+
+from fusetui.emit import Producer
+from fusetui.telemetry.header import Header
 
 WIDTH = 192
 BUCKETS = (32, 64, 128)
@@ -59,7 +61,38 @@ def run_model(block: nn.Module, mapping: str, tokens: int) -> None:
         block(torch.randn(1, tokens, WIDTH))
 
 
-def worker(core: int, work: queue.PriorityQueue, producer: Producer, block: nn.Module) -> None:
+class OpenRequests:
+    """Requests that have not finished: told once a second, so that waiting work is visible."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Step] = {}
+        self._told_s = 0.0
+
+    def begin(self, step: Step) -> None:
+        """A request arrived."""
+        self._open[step.request] = step
+
+    def end(self, step: Step) -> None:
+        """It finished."""
+        del self._open[step.request]
+
+    def tell(self, producer: Producer) -> None:
+        """Send what is open, at most once a second."""
+        if time.monotonic() - self._told_s < 1.0:
+            return
+        self._told_s = time.monotonic()
+        for step in list(self._open.values()):
+            producer.request(
+                "generate",
+                start_ns=step.first_start_ns or None,
+                end_ns=None,
+                enqueue_ns=step.arrived_ns,
+                request=step.request,
+                stream="prefill",
+            )
+
+
+def worker(core: int, work: queue.PriorityQueue, producer: Producer, block: nn.Module, opened: OpenRequests) -> None:
     """Serve steps on one CPU; decode goes before prefill."""
     os.sched_setaffinity(threading.get_native_id(), {core})
     while True:
@@ -91,6 +124,7 @@ def worker(core: int, work: queue.PriorityQueue, producer: Producer, block: nn.M
             left = step.steps_left - 1
             put(work, replace(step, phase="decode", steps_left=left, enqueue_ns=end_ns))
         else:
+            opened.end(step)
             producer.request(
                 "generate",
                 start_ns=step.first_start_ns,
@@ -113,21 +147,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
     parser.add_argument("--seconds", type=float, default=45)
-    parser.add_argument("--rate", type=float, default=24.0)
+    parser.add_argument("--rate", type=float, default=16.0)
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     chance = random.Random(0)
     block = nn.TransformerEncoderLayer(WIDTH, 4, 4 * WIDTH, batch_first=True, dropout=0.0).eval()
     work: queue.PriorityQueue = queue.PriorityQueue()
+    opened = OpenRequests()
     cores = sorted(os.sched_getaffinity(0))[:2]
     with Producer(
         args.address,
         source="torch-serving",
-        hardware={"device 0": platform.processor() or platform.machine(), "cores": str(len(cores))},
-        build={"torch": torch.__version__, "python": platform.python_version()},
+        header=Header(
+            source="torch-serving",
+            hardware={"device 0": f"{platform.machine()} CPU", "cores": str(len(cores))},
+            build={"torch": torch.__version__, "python": platform.python_version()},
+            plans={PLAN: f"one block of width {WIDTH}, prompts padded to " + ", ".join(map(str, BUCKETS))},
+            slo_ns=200_000_000,
+        ),
     ) as producer:
-        threads = [threading.Thread(target=worker, args=(c, work, producer, block)) for c in cores]
+        threads = [threading.Thread(target=worker, args=(c, work, producer, block, opened)) for c in cores]
         for thread in threads:
             thread.start()
         begun = time.monotonic()
@@ -138,13 +178,19 @@ def main() -> None:
             if burst != (20 <= age < 28):
                 burst = not burst
                 producer.mark("burst begins" if burst else "burst ends")
-            for _ in range(chance.choice((3, 6, 9)) if burst else 1):
+            for _ in range(chance.choice((2, 3, 4)) if burst else 1):
                 tokens = chance.choice((96, 128, 150, 200)) if burst else chance.choice((24, 32, 32, 50, 64, 100, 128))
                 now_ns = time.time_ns()
-                put(work, Step(number, "prefill", tokens, chance.randint(4, 24), now_ns, now_ns))
+                step = Step(number, "prefill", tokens, chance.randint(4, 24), now_ns, now_ns)
+                opened.begin(step)
+                put(work, step)
                 number += 1
+            opened.tell(producer)
             producer.counter("requests waiting", work.qsize(), unit="requests")
             time.sleep(chance.expovariate(args.rate * (0.5 if burst else 1.0)))
+        while work.qsize():
+            opened.tell(producer)
+            time.sleep(0.2)
         for _ in threads:
             put(work, None, last=True)
         for thread in threads:
