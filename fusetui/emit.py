@@ -202,7 +202,8 @@ class Producer:
             return self._batches.popleft()
 
     def _run(self) -> None:
-        encoder: Encoder | None = None
+        # At once, so that a viewer sees a producer that has nothing to say yet.
+        encoder = self._connect()
         while (batch := self._next()) is not None:
             try:
                 if encoder is None:
