@@ -38,6 +38,7 @@ class StreamReader:
         self._header: Header | None = None
         self._chains: Chains = {}
         self._dictionaries: dict[int, Frame] = {}
+        self._dictionary_bytes = 0
         self._next_key = 0
         self._is_file = False
         self._number = 0
@@ -66,6 +67,9 @@ class StreamReader:
                     self._decoder = None
                     continue
                 return
+            if frame.message.kind == "dictionary":
+                self._keep_dictionary(frame)
+                continue
             try:
                 batch = self._take(frame)
             except TelemetryError as error:
@@ -75,19 +79,14 @@ class StreamReader:
                 if bad_in_a_row >= _MAX_BAD_IN_A_ROW:
                     raise
                 continue
-            if batch is not None:
-                bad_in_a_row = 0
-                yield batch
+            bad_in_a_row = 0
+            yield batch
 
-    def _take(self, frame: Frame) -> pa.RecordBatch | None:
-        """The batch in a frame, None for a dictionary. Raises TelemetryError when the batch is to be skipped."""
-        message = frame.message
-        if message.kind == "dictionary":
-            self._keep_dictionary(frame)
-            return None
+    def _take(self, frame: Frame) -> pa.RecordBatch:
+        """The batch in a frame. Raises TelemetryError when it is to be skipped."""
         where = f"{self._where} batch {self._number}"
         self._number += 1
-        if message.kind != "batch" or self._decoder is None:
+        if frame.message.kind != "batch" or self._decoder is None:
             raise TelemetryError(where, "a schema in the middle of a stream")
         raw = self._decoder.decode(frame, self._chains, self._dictionaries.__getitem__, where)
         batch, bad = self._decoder.gate.conform(raw, where)
@@ -97,15 +96,16 @@ class StreamReader:
         return batch
 
     def _keep_dictionary(self, frame: Frame) -> None:
+        """Raises TelemetryError, which ends the reader: later batches would be read with the wrong words."""
         old = self._chains.get(frame.message.dictionary, ())
         self._chains = extend_chains(self._chains, frame.message, self._next_key, self._where)
         self._dictionaries[self._next_key] = frame
         self._next_key += 1
+        self._dictionary_bytes += len(frame.body)
         if not frame.message.delta:
             for key in old:
-                del self._dictionaries[key]
-        kept = sum(len(f.body) for f in self._dictionaries.values()) if len(self._dictionaries) < 64 else 0
-        if kept > self._limits.dictionary:
+                self._dictionary_bytes -= len(self._dictionaries.pop(key).body)
+        if self._dictionary_bytes > self._limits.dictionary:
             raise TelemetryError(self._where, "dictionaries are over the limit", "start a new stream now and then")
 
     def _next_stream(self) -> bool:
@@ -128,7 +128,7 @@ class StreamReader:
             raise TelemetryError(self._where, f"the stream begins with a {frame.message.kind}, not with a schema")
         self._decoder = BatchDecoder(frame, self._where, self._limits)
         self._header = Header.from_metadata(self._decoder.gate.metadata, self._where)
-        self._chains, self._dictionaries = {}, {}
+        self._chains, self._dictionaries, self._dictionary_bytes = {}, {}, 0
         self.streams += 1
         self.ended = False
         return True

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from telemetry_samples import HEADER, foreign_stream, numbered, requests, stream_of
 
 from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.framing import parse_message
 from fusetui.telemetry.guard import GuardedReader, Limits
 from fusetui.telemetry.reader import StreamReader
 from fusetui.telemetry.schema import KINDS, MAPPINGS, SCHEMA, build_batch
@@ -123,13 +124,24 @@ def test_short_reads_are_continued() -> None:
     assert reader.ended
 
 
+def _cuts(data: bytes) -> list[int]:
+    """Around every message boundary, in every prefix, metadata and body, and some places more."""
+    cuts, at = set(range(1, len(data), 97)), 0
+    while at < len(data):
+        length = int.from_bytes(data[at + 4 : at + 8], "little")
+        body = parse_message(data[at + 8 : at + 8 + length], "x", Limits()).body_bytes if length else 0
+        end = at + 8 + length + body
+        cuts |= {at - 1, at, at + 1, at + 4, at + 7, at + 8, at + 8 + length // 2, at + 8 + length, end - body // 2}
+        at = end
+    return sorted(cut for cut in cuts if 0 < cut < len(data))
+
+
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_truncation_at_every_offset(compression: Compression) -> None:
     batches = [numbered(i * 3, 3) for i in range(3)]
     data = stream_of(batches, compression)
     ends = [len(stream_of(batches[:n], compression)) - 8 for n in range(4)]
-    step = 3 if compression is None else 11
-    for cut in [*range(1, len(data), step), *ends]:
+    for cut in _cuts(data):
         reader = StreamReader(io.BytesIO(data[:cut]), "x")
         if cut < ends[0]:
             with pytest.raises(TelemetryError, match="nothing came"):
@@ -240,6 +252,20 @@ def test_reads_are_capped() -> None:
     assert max(asked) <= 1 << 20
     with pytest.raises(TelemetryError, match="more than 1000 bytes in all"):
         GuardedReader(io.BytesIO(bytes(5000)), "x", Limits(total=1000)).read(1001)
+
+
+def test_dictionaries_that_only_grow_end_the_reader() -> None:
+    words = [f"a long word for the dictionary, number {i}" for i in range(400)]
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, SCHEMA, options=pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)) as writer:
+        for number in range(1, 400):
+            name = pa.DictionaryArray.from_arrays(pa.array([number - 1], pa.int32()), pa.array(words[:number]))
+            writer.write_batch(build_batch({"kind": "mark", "name": name, "start_ns": [1], "end_ns": [1]}))
+    got = []
+    with pytest.raises(TelemetryError, match="dictionaries are over the limit"):
+        got.extend(StreamReader(io.BytesIO(sink.getvalue()), "x", Limits(dictionary=9000)))
+    assert 50 < len(got) < 300
+    assert got[-1]["name"].to_pylist() == [words[len(got) - 1]]
 
 
 def test_a_decompression_bomb_is_refused_before_it_is_unpacked() -> None:
