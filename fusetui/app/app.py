@@ -9,6 +9,7 @@ from fusetui.app.screens.help import HelpScreen, keys_text
 from fusetui.app.screens.prompt import Prompt
 from fusetui.app.screens.rows import RowsScreen
 from fusetui.app.scrubber import Scrubber
+from fusetui.app.session import NOT_HERE
 from fusetui.app.shell import Shell
 
 _STAGE_SCREENS = ("overview", "queue", "cores", "tail")
@@ -39,7 +40,15 @@ class FusetuiApp(Shell):
         self._did(self.session.loop())
 
     def action_go(self) -> None:
-        self.push_screen(Prompt("go to", "03:10:41.2, -10s or 37%", self.session.go))
+        if self.session.transport is None:
+            self.say(NOT_HERE)
+            return
+
+        def go(text: str) -> None:
+            self.session.go(text)
+            self.answer()
+
+        self.push_screen(Prompt("go to", "03:10:41.2, -10s or 37%", go))
 
     def action_bookmark(self) -> None:
         screen = self.base_screen
@@ -55,7 +64,12 @@ class FusetuiApp(Shell):
     def action_filter(self) -> None:
         shown = self.session.feed.snapshot
         value = shown.filter_text if shown else ""
-        self.push_screen(Prompt("filter", 'stream ~ prefill and wait > 5ms', self.session.feed.set_filter, value))
+
+        def show_only(text: str) -> None:
+            self.session.feed.set_filter(text)
+            self._did(f"filtered{self.session.when_held}" if self.session.held else "")
+
+        self.push_screen(Prompt("filter", "stream ~ prefill and wait > 5ms", show_only, value))
 
     def action_clear(self) -> None:
         screen = self.base_screen
@@ -64,7 +78,7 @@ class FusetuiApp(Shell):
         shown = self.session.feed.snapshot
         if shown is not None and shown.filter_text:
             self.session.feed.set_filter("")
-            self.say("filter cleared")
+            self._did(f"filter cleared{self.session.when_held}")
 
     def action_rows(self) -> None:
         screen, snapshot = self.base_screen, self.session.snapshot
@@ -136,4 +150,4 @@ class FusetuiApp(Shell):
 
     def _did(self, says: str) -> None:
         self.say(says)
-        self.tick(now=True)
+        self.answer()

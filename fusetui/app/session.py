@@ -69,6 +69,11 @@ class Session:
         shown = self.snapshot
         return self.feed.window_ns or (max(1, shown.now_ns - shown.window_start_ns) if shown else _S)
 
+    @property
+    def when_held(self) -> str:
+        """What to add to a change that a held view does not show yet."""
+        return "" if self.held is None else ", once the view goes on (space)"
+
     def density(self, now_s: float) -> Ints | None:
         """Rows per bin of the whole capture, at most a second old; None for a live source."""
         if self.transport is None:
@@ -105,7 +110,7 @@ class Session:
     def window(self, steps: int) -> str:
         window = int(_next(WINDOWS_NS, self.window_ns(), steps))
         self.feed.set_window(window)
-        return f"window {fmt.duration(window).strip()}"
+        return f"window {fmt.duration(window).strip()}{self.when_held}"
 
     def loop(self) -> str:
         if self.transport is None:

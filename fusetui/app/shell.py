@@ -24,6 +24,7 @@ from fusetui.app.pacing import MAX_FORCED_BACKLOG, Pacer, SelfCost
 from fusetui.app.palette import DEFAULT, Palette
 from fusetui.app.screens.base import TelemetryScreen
 from fusetui.app.screens.cores import CoresScreen
+from fusetui.app.screens.drill import DrillScreen
 from fusetui.app.screens.overview import OverviewScreen
 from fusetui.app.screens.queue import QueueScreen
 from fusetui.app.screens.tail import TailScreen
@@ -33,6 +34,8 @@ from fusetui.app.verdict import Verdict, verdict
 
 SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen)
 QUIET_S = 1.0
+ANSWER_S = 1.0
+ANSWER_FRAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,10 @@ class Shell(App[None], inherit_bindings=False):
     BINDINGS = bindings(ACTIONS)
     MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {kind.NAME: kind for kind in SCREENS}
     DEFAULT_MODE = OverviewScreen.NAME
-    CSS = "Toast { background: $panel; }"
+    CSS = """
+    ToastRack { margin-bottom: 2; }
+    Toast { background: $panel; width: auto; max-width: 60; padding: 0 1; }
+    """
 
     def __init__(
         self,
@@ -88,6 +94,8 @@ class Shell(App[None], inherit_bindings=False):
         self._first_frame = first_frame
         self._shown: Snapshot | None = None
         self._shown_s = float("-inf")
+        self._answer_until_s = float("-inf")
+        self._answers_left = 0
         self._judged: tuple[Snapshot | None, Snapshot | None, Verdict] = (None, None, verdict(None))
         for theme in look.themes.values():
             self.register_theme(theme)
@@ -105,6 +113,7 @@ class Shell(App[None], inherit_bindings=False):
         self.theme_changed_signal.subscribe(self, lambda _: self._restyle())
         self.call_after_refresh(self.tick, now=True)
         self.set_interval(1 / self.pacer.wanted_hz, self.tick)
+        self._answers = self.set_interval(0.05, self._look_again, pause=True)
         for problem in self.problems:
             self.say(problem, warn=True)
         if not self.is_headless:
@@ -123,7 +132,8 @@ class Shell(App[None], inherit_bindings=False):
         behind = terminal.backlog(self)
         # A held key must not fill the queue of a terminal that does not read.
         now = now and behind <= MAX_FORCED_BACKLOG
-        if screen is None or not (self.pacer.due(behind, moment_s) or now):
+        # Under a drill-down that covers it nobody sees the screen.
+        if screen is None or isinstance(self.screen, DrillScreen) or not (self.pacer.due(behind, moment_s) or now):
             return
         snapshot = self.session.snapshot
         if not now and snapshot is self._shown and moment_s - self._shown_s < QUIET_S:
@@ -135,6 +145,20 @@ class Shell(App[None], inherit_bindings=False):
         if self._first_frame is not None:
             self.call_after_refresh(self._first_frame)
             self._first_frame = None
+
+    def answer(self) -> None:
+        """A key changed the view: paint now, and again as soon as the ingest thread has followed."""
+        self.tick(now=True)
+        self._answer_until_s = time.monotonic() + ANSWER_S
+        self._answers_left = ANSWER_FRAMES
+        self._answers.resume()
+
+    def _look_again(self) -> None:
+        if not self._answers_left or time.monotonic() > self._answer_until_s:
+            self._answers.pause()
+        elif self.session.snapshot is not self._shown:
+            self._answers_left -= 1
+            self.tick(now=True)
 
     def _frame(self, snapshot: Snapshot | None, now_s: float) -> Frame:
         original, judged, says = self._judged

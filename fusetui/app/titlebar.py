@@ -26,6 +26,9 @@ _STATES: Final = {
     "hung": ("HUNG", Ink.BREACH),
     "failed": ("FAILED", Ink.BREACH),
 }
+_SECOND_NS: Final = 1_000_000_000
+_TENTHS_NS: Final = 59 * _SECOND_NS
+_WHOLE_SECONDS_NS: Final = 3600 * _SECOND_NS
 _VERDICT_INKS: Final = {
     "ok": Ink.OK,
     "calm": Ink.DIM,
@@ -53,13 +56,16 @@ def title_fields(frame: Frame, glyphs: Glyphs, brief: bool) -> list[Field]:
     if snapshot is None:
         return fields
     clock = snapshot.header.clock
-    decimals_span = 59e9 if not brief else 3600e9
-    fields.append(Field(fmt.moment(snapshot.now_ns, decimals_span, clock), Ink.FG, 1))
     window = frame.window_ns or snapshot.now_ns - snapshot.window_start_ns
+    # As many decimals as the window deserves, one at least where there is room: time that runs is seen to run.
+    span = min(window, _TENTHS_NS) if not brief or window < _SECOND_NS else _WHOLE_SECONDS_NS
+    fields.append(Field(fmt.moment(snapshot.now_ns, span, clock), Ink.FG, 1))
     fields.append(Field(f"{'win' if brief else 'window'} {_window(window)}", Ink.FG, 3))
     if snapshot.filter_text:
         fields.append(Field(f"filter {fmt.clip(snapshot.filter_text, 16 if brief else 32)}", Ink.ACCENT, 1))
-    fields.append(Field(f"{fmt.count(snapshot.rows_per_s).strip():>5} ev/s", Ink.FG, 4))
+    # Live: what comes in now; a replay: what the trace held then.
+    rate = snapshot.ingest_per_s if snapshot.transport is None else snapshot.rows_per_s
+    fields.append(Field(f"{fmt.count(rate).strip():>5} ev/s", Ink.FG, 4))
     if snapshot.health.lag_ns is not None and snapshot.transport is None:
         lag_s = snapshot.health.lag_ns / 1e9
         fields.append(Field(f"lag {fmt.age(lag_s):>4}", Ink.WARN if lag_s > 5 else Ink.FG, 5))

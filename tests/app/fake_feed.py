@@ -164,10 +164,14 @@ class MovingFeed(FakeFeed):
 
     looks = 0
 
+    def __init__(self) -> None:
+        self.frames = [fake_snapshot(tick) for tick in range(20)]
+        super().__init__(self.frames[0])
+
     @property
     def snapshot(self) -> Snapshot | None:
         self.looks += 1
-        self.base = fake_snapshot(self.looks % 50)
+        self.base = self.frames[self.looks % 20]
         return super().snapshot
 
 
@@ -216,7 +220,7 @@ def feed_of(state: str) -> FakeFeed:
     if state == "hostile":
         return hostile_feed(MARKED)
     if state == "moving":
-        return MovingFeed(fake_snapshot(1))
+        return MovingFeed()
     if state == "crash":
         return CrashingFeed(fake_snapshot(1))
     if state == "nothing":

@@ -23,6 +23,7 @@ class PtyTerminal:
 
     def __init__(self, argv: list[str], state_home: Path, *, size: tuple[int, int] = (100, 30), **env: str) -> None:
         self.output = b""
+        self.gone = False
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.modes_before = termios.tcgetattr(slave)
@@ -60,7 +61,9 @@ class PtyTerminal:
             self._read(left)
 
     def _read(self, timeout_s: float) -> None:
-        if select.select([self.fd], [], [], timeout_s)[0]:
+        if self.gone:
+            time.sleep(timeout_s)
+        elif select.select([self.fd], [], [], timeout_s)[0]:
             self.output += os.read(self.fd, 1 << 16)
 
     def send(self, keys: bytes) -> None:
@@ -83,6 +86,11 @@ class PtyTerminal:
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         raise AssertionError("the program did not end")
+
+    def hang_up(self) -> None:
+        """The terminal disappears, as when a connection drops."""
+        self.close()
+        self.gone = True
 
     def modes(self) -> list[Any]:
         """The terminal's modes now."""

@@ -24,7 +24,7 @@ THEMES = load_themes()
 
 
 def make_app(
-    feed: FakeFeed, folder: Path, *, glyphs: Glyphs = BRAILLE, theme: str = "dark", hz: float = 10, **options: Any
+    feed: FakeFeed, folder: Path, *, glyphs: Glyphs = BRAILLE, theme: str = "dark", hz: float = 1, **options: Any
 ) -> FusetuiApp:
     """The app as `run_app` makes it, without a terminal."""
     return FusetuiApp(

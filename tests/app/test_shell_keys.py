@@ -93,24 +93,15 @@ async def test_space_holds_a_live_view_while_the_source_goes_on(tmp_path: Path) 
         assert app.session.held is None
 
 
-@pytest.mark.parametrize(
-    ("key", "call"),
-    [
-        ("comma", ("step", -(10 * SECOND // 60))),
-        ("full_stop", ("step", 10 * SECOND // 60)),
-        ("less_than_sign", ("speed", 0.5)),
-        ("greater_than_sign", ("speed", 2.0)),
-        ("l", ("loop", True)),
-    ],
-)
-async def test_replay_keys_reach_the_transport(tmp_path: Path, key: str, call: tuple[Any, ...]) -> None:
+async def test_replay_keys_reach_the_transport(tmp_path: Path) -> None:
     feed = feed_of("playing")
     app = make_app(feed, tmp_path)
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        await pilot.press(key)
-        await settle(pilot)
-        assert calls(feed)[-1] == pytest.approx(call) if key != "l" else calls(feed)[-1] == call
+        await pilot.press("less_than_sign", "greater_than_sign", "greater_than_sign", "l", "comma", "full_stop", "l")
+        column = 10 * SECOND // 60
+        expected = [("speed", 0.5), ("speed", 1.0), ("speed", 2.0), ("loop", True), ("step", -column), ("step", column)]
+        assert calls(feed) == [*expected, ("loop", False)]
 
 
 async def test_the_speed_ladder_ends_at_a_tenth_and_at_a_thousand(tmp_path: Path) -> None:
@@ -135,21 +126,22 @@ async def test_window_keys_change_the_window(tmp_path: Path) -> None:
         assert feed.window_ns == 20 * SECOND
 
 
-@pytest.mark.parametrize(
-    ("typed", "place"),
-    [("-10s", T0 - 10 * SECOND), ("25%", START + (END - START) // 4), ("03:10:12.5", T0 - 28_700_000_000)],
-)
-async def test_g_goes_to_a_time_an_offset_or_a_share(tmp_path: Path, typed: str, place: int) -> None:
+async def test_g_goes_to_a_time_an_offset_or_a_share(tmp_path: Path) -> None:
     feed = feed_of("playing")
     app = make_app(feed, tmp_path)
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        await pilot.press("g")
-        await settle(pilot)
-        await pilot.press(*typed, "enter")
-        await settle(pilot)
-        assert calls(feed)[-1] == ("seek", place)
-        assert not isinstance(app.screen, Prompt)
+        for typed, place in (
+            ("-10s", T0 - 10 * SECOND),
+            ("25%", START + (END - START) // 4),
+            ("03:10:12.5", T0 - 28_700_000_000),
+        ):
+            await pilot.press("g")
+            await settle(pilot)
+            await pilot.press(*typed, "enter")
+            await settle(pilot)
+            assert calls(feed)[-1] == ("seek", place)
+            assert not isinstance(app.screen, Prompt)
 
 
 async def test_g_explains_what_is_no_time_and_stays(tmp_path: Path) -> None:
@@ -343,7 +335,7 @@ async def test_a_click_in_the_footer_does_what_the_key_does(tmp_path: Path) -> N
         assert app.current_mode == "queue"
 
 
-@pytest.mark.parametrize("key", ["q", "ctrl+q", "ctrl+c"])
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
 async def test_quit_leaves_with_status_0(tmp_path: Path, key: str) -> None:
     app = make_app(feed_of("live"), tmp_path)
     async with app.run_test(size=SIZE) as pilot:

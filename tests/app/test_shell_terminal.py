@@ -55,6 +55,13 @@ def test_a_signal_ends_it_with_the_terminal_as_it_was(
     assert not {code for code in colours if 30 <= code <= 37 or 40 <= code <= 47 or 90 <= code <= 107}
 
 
+def test_it_ends_when_its_terminal_goes_away(opened: list[PtyTerminal], tmp_path: Path) -> None:
+    terminal = start(opened, tmp_path)
+    terminal.hang_up()
+    assert terminal.wait() == 129
+    opened.clear()
+
+
 def test_what_data_says_is_never_obeyed_by_the_terminal(opened: list[PtyTerminal], tmp_path: Path) -> None:
     terminal = start(opened, tmp_path, "hostile", size=(160, 45))
     assert terminal.read_until(b"MK")
