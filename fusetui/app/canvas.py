@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Self
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -63,11 +63,12 @@ class Canvas:
         room = self.width - x
         if not 0 <= y < self.height or room <= 0 or x < 0 or not text:
             return x
-        text = self.glyphs.text(text)
-        if _NARROW.match(text):
-            codes = np.frombuffer(text[:room].encode("utf-32-le"), np.uint32)
-        else:
-            codes = _cells(text, room, self.glyphs.text("…"))
+        codes = _cells(self.glyphs.text(text))
+        if len(codes) > room:
+            cut = codes[room] == _TAIL
+            codes = codes[:room]
+            if cut:
+                codes = np.append(codes[:-1], np.uint32(_BLANK))
         end = x + len(codes)
         self._mend(y, x, end)
         self.codes[y, x:end] = codes
@@ -116,10 +117,10 @@ class Canvas:
         """Draw everything dimmed: what is shown is old."""
         self.inks[:] = Ink.DIM
 
-    def same_lines(self, other: Self) -> npt.NDArray[np.bool_]:
-        """Which lines equal those of a canvas of the same size, [height] bool."""
-        same: npt.NDArray[np.bool_] = ((self.codes == other.codes) & (self.inks == other.inks)).all(axis=1)
-        return same
+    def changes(self, old: Canvas) -> npt.NDArray[np.bool_]:
+        """Which cells differ from those of a canvas of the same size, [height, width] bool."""
+        changed: npt.NDArray[np.bool_] = (self.codes != old.codes) | (self.inks != old.inks)
+        return changed
 
     def line_text(self, y: int) -> str:
         """The characters of a line."""
@@ -132,12 +133,14 @@ class Canvas:
             return Strip([], 0)
         inks = self.inks[y]
         text = self.codes[y].tobytes().decode("utf-32-le")
-        cuts = (np.flatnonzero(inks[1:] != inks[:-1]) + 1).tolist()
-        segments = []
-        start = 0
-        for end in (*cuts, width):
-            segments.append(Segment(text[start:end].replace("\0", ""), styles[inks[start]]))
-            start = end
+        starts = [0, *(np.flatnonzero(inks[1:] != inks[:-1]) + 1).tolist()]
+        runs = inks[starts].tolist()
+        segments = [
+            Segment(text[start:end], styles[ink])
+            for start, end, ink in zip(starts, [*starts[1:], width], runs, strict=True)
+        ]
+        if "\0" in text:
+            segments = [Segment(segment.text.replace("\0", ""), segment.style) for segment in segments]
         return Strip(segments, width)
 
 
@@ -146,20 +149,14 @@ def _decode(codes: Codes) -> str:
     return text.replace("\0", "")
 
 
-def _cells(text: str, room: int, more: str) -> Codes:
-    """At most `room` cells: one code point each, 0 in the second cell of a wide character, `more` last when cut.
-
-    What has no cell of its own (control characters, combining marks) is left out.
-    """
+@lru_cache(8192)
+def _cells(text: str) -> Codes:
+    """One code point per cell, 0 in the second cell of a wide character; what has no cell of its own is left out."""
+    if _NARROW.match(text):
+        return np.frombuffer(text.encode("utf-32-le"), np.uint32)
     codes: list[int] = []
     for char in text:
         width = get_character_cell_size(char)
-        if width <= 0:
-            continue
-        if len(codes) + width > room:
-            # The ellipsis takes the last cell, and all of a wide character that ends there.
-            cut = room - 2 if codes[room - 1 : room] == [_TAIL] else room - 1
-            codes = [*codes[:cut], ord(more), *[_BLANK] * (room - 1 - cut)]
-            break
-        codes.extend((ord(char), *[_TAIL] * (width - 1)))
+        if width > 0:
+            codes.extend((ord(char), *[_TAIL] * (width - 1)))
     return np.array(codes, np.uint32)

@@ -55,9 +55,6 @@ class Glyphs:
     ok: str = "✓"
     warn: str = "▲"
     breach: str = "✗"
-    at_least: str = "≥"
-    model: str = "≈"
-    cursor: str = "▸"
     ascii_only: bool = False
 
     def text(self, text: str) -> str:
@@ -114,9 +111,6 @@ ASCII: Final = Glyphs(
     ok="+",
     warn="!",
     breach="x",
-    at_least=">",
-    model="~",
-    cursor=">",
     ascii_only=True,
 )
 

@@ -83,7 +83,7 @@ class Pane(Widget, can_focus=True):
 
     def repaint(self) -> None:
         """Draw again from the snapshot at hand."""
-        if not self.is_attached or not self.is_on_screen:
+        if not self.is_attached or not self.screen.is_current or not self.is_on_screen:
             return
         palette, glyphs = look_of(self.app)
         width, height = self.size
@@ -161,7 +161,7 @@ class Pane(Widget, can_focus=True):
 
     def _repaint_changes(self, old: Canvas) -> None:
         canvas, styles = self._canvas, self._palette.styles
-        changed = (canvas.codes != old.codes) | (canvas.inks != old.inks)
+        changed = canvas.changes(old)
         regions = []
         for y in np.flatnonzero(changed.any(axis=1)).tolist():
             self._strips[y] = canvas.strip(y, styles)

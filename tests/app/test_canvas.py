@@ -28,7 +28,7 @@ def test_text_is_cut_at_the_edges() -> None:
 def test_wide_characters_take_two_cells_and_are_never_halved() -> None:
     canvas = Canvas(5, 1)
     assert canvas.put(0, 0, "注意力") == 5
-    assert canvas.line_text(0) == "注意…"
+    assert canvas.line_text(0) == "注意 "
     strip = canvas.strip(0, DEFAULT.styles)
     assert strip.cell_length == 5
     assert cell_len(strip.text) == 5

@@ -121,7 +121,14 @@ def test_time_ticks_are_round_utc() -> None:
     assert "03:12" in minutes.line_text(0)
     trace = Canvas(40, 1)
     draw_time_axis(trace, 0, 0, 12_300_000, "trace")
-    assert trace.line_text(0).split() == ["+0.00", "ns", "+12.3", "ms"]
+    assert trace.line_text(0).split() == ["+0ms", "+5ms", "+10ms"]
+    assert trace.line_text(0).index("+10ms") == int(10 / 12.3 * 40)
+    fine = Canvas(60, 1)
+    draw_time_axis(fine, 0, start + 186_000_000, start + 241_000_000)
+    assert fine.line_text(0).split() == ["03:10:31.40", ".42"]
+    days = Canvas(60, 1)
+    draw_time_axis(days, 0, start, start + 40 * 86_400 * 10**9)
+    assert days.line_text(0).split()[0] == "11-19"
 
 
 def test_the_limit_is_dashed_and_labelled() -> None:

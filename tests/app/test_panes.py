@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from textual.geometry import Region
+from textual.screen import Screen
 
 from fusetui.analysis.snapshot import Depth, Snapshot, Tail
 from fusetui.app.canvas import Canvas
@@ -168,12 +169,13 @@ def test_the_tail_pane_tells_p99_over_the_objective() -> None:
 
 def test_bounds_and_refusals_show() -> None:
     latency = Tail(
-        37, 12_200_000, 31_000_000, None, None, 40_000_000, 14e6, 5, frozenset({"p95"}), False, "p99 needs n"
+        37, 12_200_000, 31_000_000, None, None, 40_000_000, 14e6, 5, frozenset({"p95"}), False, "p99 needs n ≥ 100"
     )
     text = "\n".join(lines_of(drawn(TailPane(), fake_snapshot(latency=latency), 60, 12)))
     assert "p95 ≥31.0" in text
     assert "p99     —" in text
     assert "≈ n 37" in text
+    assert "p99 needs n ≥ 100" in text
 
 
 def test_the_queue_pane_lines_up_its_numbers() -> None:
@@ -297,8 +299,8 @@ async def _host(*kinds: type[Pane]) -> Host:
     return app
 
 
-@pytest.mark.parametrize("hidden", [False, True])
-def test_only_changed_cells_are_repainted_and_none_when_hidden(hidden: bool) -> None:
+@pytest.mark.parametrize("hidden", ["", "pane", "screen"])
+def test_only_changed_cells_are_repainted_and_none_when_hidden(hidden: str) -> None:
     async def run() -> tuple[list[Region], list[str]]:
         app = await _host(TailPane)
         async with app.run_test(size=(80, 24)) as pilot:
@@ -306,7 +308,10 @@ def test_only_changed_cells_are_repainted_and_none_when_hidden(hidden: bool) -> 
             first = fake_snapshot(1)
             pane.show(first, first.taken_s)
             await pilot.pause()
-            pane.display = not hidden
+            pane.display = hidden != "pane"
+            if hidden == "screen":
+                await app.push_screen(Screen())
+                await app.push_screen(Screen())
             await pilot.pause()
             asked: list[Region] = []
             refresh = pane.refresh

@@ -18,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 _NICE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _LOG_ABOVE = 100.0
 _MAX_DECADES = 9
+_DAY_NS = 86_400 * 10**9
 _FULL_LABEL_FROM = 24
 _TIME_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
@@ -95,36 +96,44 @@ def draw_time_axis(canvas: Canvas, y: int, start_ns: int, end_ns: int, clock: st
     width = canvas.width
     if span <= 0 or width < 10:
         return
-    if clock == "trace" or span < 3_000_000_000:
-        _fine_ticks(canvas, y, start_ns, end_ns, clock)
-        return
-    wanted_s = span / 1e9 * 12 / width
-    step_s = next((s for s in _TIME_STEPS_S if s >= wanted_s), 86_400 * max(1, math.ceil(wanted_s / 86_400)))
-    tick = -(-start_ns // (step_s * 10**9)) * step_s * 10**9
+    step = _time_step(span * 12 // width)
+    unit = fmt.duration_unit(max(abs(start_ns), abs(end_ns)))
+    tick = -(-start_ns // step) * step
     taken = -1
     while tick < end_ns:
-        x = int((tick - start_ns) * width // span)
-        label = _tick_label(tick, step_s, full=taken < 0 and width >= _FULL_LABEL_FROM)
+        x = (tick - start_ns) * width // span
+        full = taken < 0 and width >= _FULL_LABEL_FROM
+        label = _since_start(tick, unit) if clock == "trace" else _tick_label(tick, step, full)
         if x > taken and x + len(label) <= width:
             taken = canvas.put(x, y, label, Ink.DIM)
-        tick += step_s * 10**9
+        tick += step
     if taken < 0:
-        _fine_ticks(canvas, y, start_ns, end_ns, clock)
+        canvas.put(0, y, fmt.clip(fmt.moment(start_ns, span, clock), width), Ink.DIM)
 
 
-def _tick_label(ns: int, step_s: int, full: bool) -> str:
-    if step_s >= 86_400:
+def _time_step(wanted_ns: int) -> int:
+    """The smallest round step, in ns, that is at least `wanted_ns`: 1, 2 or 5 below a second, then as clocks count."""
+    for step_s in _TIME_STEPS_S:
+        if wanted_ns > 500_000_000 and step_s * 10**9 >= wanted_ns:
+            return step_s * 10**9
+    if wanted_ns > 500_000_000:
+        return -(-wanted_ns // _DAY_NS) * _DAY_NS
+    power = int(10 ** (len(str(max(1, wanted_ns))) - 1))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted_ns)
+
+
+def _tick_label(ns: int, step: int, full: bool) -> str:
+    if step >= _DAY_NS:
         return fmt.moment(ns, 3e14)[:5]
-    label = fmt.moment(ns, 1e11)[:8]
-    if step_s >= 60:
-        return label[:5]
-    return label if full or label.endswith(":00") else label[5:]
+    clock = fmt.moment(ns, 1e11)[:8]
+    if step >= 60 * 10**9:
+        return clock[:5]
+    if step >= 10**9:
+        return clock if full or clock.endswith(":00") else clock[5:]
+    decimals = 10 - len(str(step))
+    fraction = f".{ns % 10**9:09d}"[: decimals + 1]
+    return clock + fraction if full else fraction
 
 
-def _fine_ticks(canvas: Canvas, y: int, start_ns: int, end_ns: int, clock: str) -> None:
-    """Both ends only, for spans too short (or clocks too bare) for round UTC times."""
-    span = end_ns - start_ns
-    canvas.put(0, y, fmt.moment(start_ns, span, clock), Ink.DIM)
-    label = fmt.moment(end_ns, span, clock)
-    if canvas.width >= 2 * len(label) + 4:
-        canvas.put_right(canvas.width, y, label, Ink.DIM)
+def _since_start(ns: int, unit: tuple[float, str]) -> str:
+    return f"+{ns / unit[0]:.6g}{unit[1]}"

@@ -15,6 +15,7 @@ from fusetui.app.palette import DATA, Ink
 
 Floats = npt.NDArray[np.float64]
 _MAX_RANGE = 1e6
+_FINE_BELOW = 1e3
 _BLANK = ord(" ")
 
 
@@ -108,8 +109,11 @@ def _draw_marks(canvas: Canvas, marks: Sequence[QuantileMark], low: float, high:
 def _draw_decades(canvas: Canvas, y: int, low: float, high: float) -> None:
     canvas.put(0, y, canvas.glyphs.box[1] * canvas.width, Ink.GRID)
     taken = -1
-    for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1):
-        value = 10.0**power
+    factors = (1, 2, 5) if high / low < _FINE_BELOW else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
+    for value in (factor * 10.0**power for power in powers for factor in factors):
+        if not low <= value <= high:
+            continue
         scale, unit = fmt.duration_unit(value)
         label = f"{fmt.short(value / scale)}{unit}"
         x = _column_of(value, low, high, canvas.width)

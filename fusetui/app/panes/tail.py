@@ -62,6 +62,8 @@ Blind to  work that was never enqueued or recorded; in slots with few requests p
                 draw_spark(canvas, 0, 0, canvas.width, shown(snapshot, lines.p99_ns), self._ink(snapshot))
                 return
         draw_lines(canvas, series, unit=scale, limit=limit, time=time_span(snapshot))
+        if snapshot.latency.p99_ns is None and canvas.width >= 44:
+            canvas.put(7, 0, fmt.clip(snapshot.latency.why, canvas.width - 20), Ink.DIM)
 
     def _unit(self, snapshot: Snapshot) -> tuple[float, str]:
         return unit_of((snapshot.latency.p99_ns, snapshot.latency.p95_ns, snapshot.latency.p50_ns))
