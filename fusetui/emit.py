@@ -9,9 +9,9 @@
         p.mark("deploy 42")
 
 Targets: `unix:/path` and `tcp:host:port` (a viewer listens there; the producer connects, and again when the viewer
-goes away and comes back), a file path, or `-` for standard output. What goes over the wire is a plain Arrow IPC
-stream in the schema of `fusetui.telemetry.schema`, so any language with an Arrow library can send it as well. With a
-token, the ASCII line `FUSETUI-TOKEN <token>` comes before the stream.
+goes away and comes back), a file path (written anew), or `-` for standard output. What goes over the wire is a plain
+Arrow IPC stream in the schema of `fusetui.telemetry.schema`, so any language with an Arrow library can send it as
+well. With a token, the ASCII line `FUSETUI-TOKEN <token>` comes before the stream.
 
 The calls only append to a bounded buffer: they never wait for the viewer and never raise for a lost connection.
 Rows that find the buffer full are dropped and counted. `close` waits at most `close_s`.

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.eventtime import event_time_ns
+from fusetui.telemetry.gate import dropped_rows_note
 from fusetui.telemetry.guard import Limits
 from fusetui.telemetry.sidecar import Entry, read_sidecar, sidecar_path
 from fusetui.telemetry.source import BatchIndex
@@ -42,6 +43,7 @@ class ArrowTrace:
         self._known = [0]
         self._times: list[tuple[int, int, int]] = []
         self._bad: dict[int, str] = {}
+        self._dropped: dict[int, int] = {}
         self._segment_note = ""
         self._active = 0
         self.header = self._segments[0].header
@@ -61,6 +63,8 @@ class ArrowTrace:
             lines = [line for segment in self._segments if (line := _ending(segment))]
             if self._segment_note:
                 lines.append(self._segment_note)
+            if self._dropped:
+                lines.append(dropped_rows_note(self._path.name, sum(self._dropped.values())))
             bad = list(self._bad.values())
             lines += bad[:_MAX_NOTED]
             if len(bad) > _MAX_NOTED:
@@ -84,10 +88,12 @@ class ArrowTrace:
                 self._active = segment
             file = self._segments[segment]
             try:
-                batch, _ = file.read(place, f"{file.where} batch {number}")
+                batch, dropped = file.read(place, f"{file.where} batch {number}")
             except TelemetryError as error:
                 self._bad[number] = str(error)
                 raise
+            if dropped:
+                self._dropped[number] = dropped
             return batch
 
     def refresh(self) -> bool:

@@ -136,6 +136,11 @@ class Gate:
         return ""
 
 
+def dropped_rows_note(where: str, dropped: int) -> str:
+    """What to tell about rows that `conform` dropped."""
+    return f"{where}: {dropped} rows left out: they end before they start, or lack a time, kind or name"
+
+
 _local = threading.local()
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.eventtime import event_time_ns
-from fusetui.telemetry.gate import MAX_COLUMNS, TIME_LIMIT, Gate
+from fusetui.telemetry.gate import MAX_COLUMNS, TIME_LIMIT, Gate, dropped_rows_note
 from fusetui.telemetry.guard import Limits
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import SCHEMA
@@ -35,6 +35,7 @@ class ParquetTrace:
         self._limits = limits
         self._lock = threading.RLock()
         self._bad: dict[int, str] = {}
+        self._dropped: dict[int, int] = {}
         self._index: BatchIndex | None = None
         try:
             self._file = _open(path, [])
@@ -60,7 +61,8 @@ class ParquetTrace:
     @property
     def notes(self) -> Sequence[str]:
         with self._lock:
-            return tuple(self._bad.values())
+            dropped = sum(self._dropped.values())
+            return (*([dropped_rows_note(self._where, dropped)] if dropped else []), *self._bad.values())
 
     def index(self) -> BatchIndex:
         with self._lock:
@@ -79,7 +81,7 @@ class ParquetTrace:
                 raise TelemetryError(where, f"there are {self._metadata.num_row_groups} row groups")
             try:
                 self._check_size(number, where)
-                batch, _ = self._gate.conform(self._decode(number), where)
+                batch, dropped = self._gate.conform(self._decode(number), where)
             except TelemetryError as error:
                 self._bad[number] = str(error)
                 raise
@@ -87,6 +89,8 @@ class ParquetTrace:
                 failure = TelemetryError(where, f"damaged ({error or type(error).__name__})")
                 self._bad[number] = str(failure)
                 raise failure from None
+            if dropped:
+                self._dropped[number] = dropped
             return batch
 
     def refresh(self) -> bool:

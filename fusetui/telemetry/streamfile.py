@@ -6,6 +6,7 @@ The file is not mapped into memory: one that is cut while mapped kills its reade
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import time
@@ -95,8 +96,11 @@ class StreamFile:
 
     @property
     def age_s(self) -> float:
-        """Seconds since the last write, by the file system's clock and ours."""
-        return max(0.0, time.time() - os.fstat(self._open()).st_mtime)
+        """Seconds since the last write, by the file system's clock and ours; infinite once the file is gone."""
+        try:
+            return max(0.0, time.time() - self._path.stat().st_mtime)
+        except OSError:
+            return math.inf
 
     def scan(self) -> None:
         """Find the messages written since the last scan."""

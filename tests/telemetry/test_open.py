@@ -80,7 +80,7 @@ def test_truncation_at_every_offset(tmp_path: Path, form: str) -> None:
     data = stream_of(UNIFIED) if form == "stream" else ipc_file(path, UNIFIED)
     offset = 0 if form == "stream" else 8
     ends = [offset + len(stream_of(UNIFIED[:n])) - 8 for n in range(5)]
-    for cut in [*range(1, len(data), 41), *ends, *(end - 1 for end in ends), len(data) - 1]:
+    for cut in [*range(1, len(data), 97), *ends, *(end - 1 for end in ends), len(data) - 1]:
         path.write_bytes(data[:cut])
         if cut < ends[0]:
             with pytest.raises(TelemetryError):
@@ -165,6 +165,20 @@ def test_streams_one_after_another_in_one_file(tmp_path: Path) -> None:
     assert whole(trace) == [*range(20), 77, *range(20, 40)]
     assert requests(trace.read(i) for i in (4, 2, 0)) == [*range(30, 40), 77, *range(10)]
     assert list(trace.notes) == []
+
+
+def test_rows_that_were_left_out_are_told(tmp_path: Path) -> None:
+    bad = pa.record_batch({"kind": ["mark"] * 3, "name": ["m"] * 3, "start_ns": [5, 6, 7], "end_ns": [5, 5, 6]})
+    (tmp_path / "b.arrows").write_bytes(foreign_stream([bad, bad]))
+    pq.write_table(pa.Table.from_batches([bad]), tmp_path / "b.parquet")
+    for name, dropped in (("b.arrows", 4), ("b.parquet", 2)):
+        trace = open_trace(tmp_path / name)
+        for number in range(len(trace.index().rows)):
+            assert trace.read(number)["end_ns"].to_pylist() == [5]
+            assert trace.read(number).num_rows == 1
+        assert list(trace.notes) == [
+            f"{name}: {dropped} rows left out: they end before they start, or lack a time, kind or name"
+        ]
 
 
 def test_a_file_that_is_cut_or_replaced_while_open(tmp_path: Path) -> None:

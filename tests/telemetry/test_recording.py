@@ -26,7 +26,7 @@ from fusetui.telemetry.schema import build_batch
 from fusetui.telemetry.sidecar import sidecar_path
 from fusetui.telemetry.source import Trace
 
-KILLS = 50 if os.environ.get("FUSETUI_LONG") else 6
+KILLS = 50 if os.environ.get("FUSETUI_LONG") else 5
 
 
 def record(path: Path, batches: int, rows: int = 100, **options: Any) -> None:
