@@ -36,6 +36,7 @@ class Glyphs:
     dots         plot dots per cell (across, down)
     dot_chars    the character of every pattern of them; the bit of a dot is its line times `across` plus its column
     axis, rule   left axis with a tick; dashed limit line; meter: filled and empty part of a thin bar
+    mark         a moment worth showing
     """
 
     name: str
@@ -49,6 +50,7 @@ class Glyphs:
     tick: str = "┤"
     rule: str = "╌"
     meter: str = "━─"
+    mark: str = "┊"
     play: str = "▶"
     first: str = "◀"
     step: str = "▸"
@@ -105,6 +107,7 @@ ASCII: Final = Glyphs(
     tick="+",
     rule="-",
     meter="=-",
+    mark=":",
     play=">",
     first="<",
     step=">",

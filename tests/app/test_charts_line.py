@@ -140,6 +140,16 @@ def test_the_limit_is_dashed_and_labelled() -> None:
     assert text[1].rstrip().endswith("p99 90")
 
 
+def test_marks_stand_at_their_time_unless_there_are_too_many() -> None:
+    canvas = Canvas(20, 3)
+    nothing = [Series(np.empty(0), "", Ink.FG)]
+    draw_lines(canvas, nothing, time=(0, 100, "trace"), marks=[50, -1, 100])
+    assert lines_of(canvas) == [" " * 10 + "┊" + " " * 9] * 3
+    crowd = Canvas(20, 3)
+    draw_lines(crowd, nothing, time=(0, 100, "trace"), marks=list(range(100)))
+    assert lines_of(crowd) == [" " * 20] * 3
+
+
 def test_labels_are_pushed_apart_and_stay_inside() -> None:
     assert spread([3, 3, 3], 6) == [3, 4, 5]
     assert spread([5, 5, 5], 6) == [3, 4, 5]

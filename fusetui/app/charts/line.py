@@ -14,6 +14,9 @@ from fusetui.app.charts.axis import Scale, draw_time_axis, draw_value_axis, fit_
 from fusetui.app.charts.resample import curve, finite
 from fusetui.app.palette import Ink
 
+_CELLS_PER_MARK = 4
+"""Denser marks would hide the lines, so none is drawn then."""
+
 Dots = npt.NDArray[np.bool_]
 Patterns = npt.NDArray[np.int64]
 
@@ -45,10 +48,12 @@ def draw_lines(
     limit: Limit | None = None,
     time: tuple[int, int, str] | None = None,
     scale: Scale | None = None,
+    marks: Sequence[int] = (),
 ) -> None:
     """Draw `series` (the first one on top) with the value axis at the left and the labels at the right.
 
     unit  what the axis divides by (1e6: a ns series in ms); time: (start_ns, end_ns, clock) of the whole width
+    marks  times in ns that get a thin vertical line behind the data
     """
     width, height = canvas.width, canvas.height
     if width < 1 or height < 1:
@@ -59,6 +64,8 @@ def draw_lines(
     labels = _labels_width(series, limit) if width >= 44 else 0
     clock_row = 1 if time is not None and height >= 5 else 0
     plot = canvas.view(axis, 0, width - axis - labels, height - clock_row)
+    if time is not None:
+        _draw_marks(plot, marks, time[0], time[1])
     if limit is not None:
         _draw_limit(plot, scale, limit)
     patterns = np.zeros((plot.height, plot.width), np.int64)
@@ -120,6 +127,16 @@ def rasterise(heights: npt.NDArray[np.float64], rows: int, thick: bool = False) 
 
 def _row_of(scale: Scale, value: float, height: int) -> int:
     return round(float(1 - scale.share([value])[0]) * (height - 1))
+
+
+def _draw_marks(plot: Canvas, marks: Sequence[int], start_ns: int, end_ns: int) -> None:
+    span = end_ns - start_ns
+    columns = {(at - start_ns) * plot.width // span for at in marks if start_ns <= at < end_ns}
+    if len(columns) > plot.width // _CELLS_PER_MARK:
+        return
+    for x in columns:
+        for y in range(plot.height):
+            plot.put(x, y, plot.glyphs.mark, Ink.GRID)
 
 
 def _draw_limit(plot: Canvas, scale: Scale, limit: Limit) -> None:

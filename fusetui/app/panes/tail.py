@@ -22,6 +22,7 @@ Formula   latency = end_ns - enqueue_ns (end_ns - start_ns where nothing was enq
 Of        requests (rows of kind request); without any in the window, executions. The title says which.
 Unit      the one in the title; the labels at the right are of the whole window, the lines of each slot.
 Columns   kind, enqueue_ns, start_ns, end_ns
+┊         a mark (row of kind mark)
 ≥         a lower bound: work still open is older than that.
 —         p99 is not told below 100 samples; a gap in a line is a slot without enough of them.
 Blind to  work that was never enqueued or recorded; in slots with few requests p99 is close to the maximum."""
@@ -61,7 +62,8 @@ Blind to  work that was never enqueued or recorded; in slots with few requests p
             if canvas.height < 2:
                 draw_spark(canvas, 0, 0, canvas.width, shown(snapshot, lines.p99_ns), self._ink(snapshot))
                 return
-        draw_lines(canvas, series, unit=scale, limit=limit, time=time_span(snapshot))
+        marks = [mark.at_ns for mark in snapshot.marks]
+        draw_lines(canvas, series, unit=scale, limit=limit, time=time_span(snapshot), marks=marks)
         if snapshot.latency.p99_ns is None and canvas.width >= 44:
             canvas.put(7, 0, fmt.clip(snapshot.latency.why, canvas.width - 20), Ink.DIM)
 
