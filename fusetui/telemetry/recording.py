@@ -172,7 +172,8 @@ class _Segment:
         self.bytes = 0
         self._encoder = encoder
         self._began = time.monotonic()
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        # O_APPEND: after cutting half a message off, the end marker must not land where that message ended.
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._index = _open_index(path)
         self._index_write(MAGIC + recording)
         self._append(encoder.start())

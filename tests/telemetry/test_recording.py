@@ -187,6 +187,7 @@ def test_a_full_disk_stops_the_recording_and_says_so(
     trace = open_trace(path)
     assert all_requests(trace) == list(range(100))
     assert trace.complete
+    assert list(trace.notes) == []
 
 
 FILE_LIMIT = """
@@ -212,7 +213,9 @@ def test_a_real_limit_of_the_operating_system(tmp_path: Path) -> None:
     rows, _, failed = out.strip().partition(" ")
     assert failed == f"{path}: recording stopped: File too large"
     assert 0 < int(rows) < 40_000
-    assert all_requests(open_trace(path)) == list(range(int(rows)))
+    trace = open_trace(path)
+    assert all_requests(trace) == list(range(int(rows)))
+    assert all("damaged" not in note for note in trace.notes)
 
 
 RECORD_FOREVER = """
