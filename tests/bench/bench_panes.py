@@ -9,6 +9,7 @@ budget of 10 ms; then the CPU share of a headless app that shows them at 2 Hz.
 from __future__ import annotations
 
 import asyncio
+import os
 import statistics
 import sys
 import time
@@ -96,6 +97,7 @@ async def app_share(seconds: float) -> float:
 
 
 def main() -> None:
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs: a busy machine inflates CPU time too")
     for name, glyphs in SETS.items():
         spent = tick_ms(glyphs)[5:]
         best, middle, worst = min(spent), statistics.median(spent), max(spent)
