@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from fusetui.analysis import rows as row_tables
 from fusetui.analysis.allocator import keep_freed_blocks
+from fusetui.analysis.coalesce import coalesced
 from fusetui.analysis.filter import Filter, parse_filter
 from fusetui.analysis.frame import Context, snapshot_of
 from fusetui.analysis.rows import RowQuery
@@ -174,7 +175,7 @@ class Ingest:
     def _flush(self) -> None:
         pending, self._pending, self._pending_rows = self._pending, [], 0
         now_ns = self.source.now_ns()
-        for batch in _coalesced(pending):
+        for batch in coalesced(pending, COALESCE_ROWS):
             self._window.keep_raw(batch)
             self._add(batch, now_ns)
             self._taken.append((time.monotonic(), len(batch)))
@@ -301,30 +302,3 @@ class Ingest:
             self._post(replace(last, version=self._version, health=health))
         else:
             self._post(snapshot_of(Window(self._grid, 1 << 20), 0, self._context(health, None)))
-
-
-def _coalesced(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """The same rows in batches of at least COALESCE_ROWS where small ones came."""
-    out: list[pa.RecordBatch] = []
-    group: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        if len(batch) == 0:
-            continue
-        group.append(batch)
-        size += len(batch)
-        if size >= COALESCE_ROWS:
-            out += _one(group)
-            group, size = [], 0
-    return out + _one(group)
-
-
-def _one(group: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    if len(group) < 2:
-        return group
-    try:
-        return [pa.concat_batches(group)]
-    except pa.ArrowInvalid:
-        # Their words together do not fit the index type of a dictionary column; those of half of them may.
-        half = len(group) // 2
-        return _one(group[:half]) + _one(group[half:])

@@ -12,15 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from fusetui.analysis.allocator import keep_freed_blocks
+from fusetui.analysis.arrays import Ints
 from fusetui.analysis.busy import IntervalUnion
-from fusetui.analysis.columns import Reader
+from fusetui.analysis.columns import EXECUTION, NULL, Words, plain
 from fusetui.analysis.filter import Filter, parse_filter
 from fusetui.analysis.frame import Context, snapshot_of
 from fusetui.analysis.slots import Grid
 from fusetui.analysis.snapshot import Snapshot, Tail
 from fusetui.analysis.window import Window
-from fusetui.analysis.work import executions
 from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.schema import KINDS
 from fusetui.telemetry.source import SourceHealth, Trace
 
 EXACT_ROWS: Final = 2_000_000
@@ -52,8 +53,7 @@ def summarise_trace(trace: Trace, *, window_ns: int | None = None, filter: str |
         rows += len(batch)
         window.add(batch, now_ns)
         if window_ns is None:
-            ran = executions(Reader().read(batch)).rows
-            busy.add(ran.start, np.maximum(ran.end, ran.start))
+            busy.add(*_intervals(batch))
     health = SourceHealth(name="trace", state="ended", rows=rows, batches=len(index.rows), missing=tuple(trace.notes))
     context = Context(1, time.monotonic(), trace.header, health, None, 0, only.text if only else "", 0.0)
     snapshot = snapshot_of(window, now_ns, context)
@@ -108,6 +108,14 @@ def summarise_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     }
     result: dict[str, Any] = _json(plain)
     return result
+
+
+def _intervals(batch: pa.RecordBatch) -> tuple[Ints, Ints]:
+    """Start and end of the executions in a batch that have both, (n,) ns each."""
+    kind = Words(known=KINDS).ids(batch.column("kind"))
+    start, end = plain(batch.column("start_ns"), NULL), plain(batch.column("end_ns"), NULL)
+    ran = (kind == EXECUTION) & (start != NULL) & (end != NULL)
+    return start[ran], np.maximum(end[ran], start[ran])
 
 
 def _batches(trace: Trace, wanted: Any, only: Filter | None, notes: list[str]) -> Iterator[pa.RecordBatch]:

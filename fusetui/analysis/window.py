@@ -32,6 +32,8 @@ MAX_MARKS: Final = 1000
 _TIME_LIMIT: Final = 1 << 61
 _REBASE_AFTER: Final = 3
 _EMPTY: Final = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in SCHEMA], schema=SCHEMA)
+_PIECE_ROWS: Final = 1 << 16
+"""Rows taken in at once: bounds the memory in between, and keeps it in the caches."""
 _BATCH_OVERHEAD: Final = 8 << 10
 """Bytes that a batch takes beside its buffers."""
 
@@ -120,8 +122,8 @@ class Window:
 
     def add(self, batch: pa.RecordBatch, now_ns: int | None) -> None:
         """Take in a canonical batch; now_ns: the source's present, None: not known. `keep_raw` keeps its rows."""
-        if len(batch):
-            self._take_in(batch, now_ns)
+        for at in range(0, len(batch), _PIECE_ROWS):
+            self._take_in(batch.slice(at, _PIECE_ROWS), now_ns)
 
     def _take_in(self, batch: pa.RecordBatch, now_ns: int | None) -> None:
         rows = self.reader.read(batch)

@@ -201,5 +201,5 @@ def test_open_work_is_the_last_row_of_each_key(rows: list[tuple[str, int, str, b
     for at in range(0, len(made), size):
         open_work.update(reader.read(batch_of(made[at : at + size])))
     last = {(r["kind"], r["request"], r["stream"]): r for r in made}
-    expected = sorted(r["enqueue_ns"] for r in last.values() if "end_ns" not in r)
+    expected = sorted(r["enqueue_ns"] for r in last.values() if r["end_ns"] is None)
     assert sorted(open_work.enqueue.tolist()) == expected

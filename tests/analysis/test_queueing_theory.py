@@ -49,7 +49,7 @@ def simulated(rate: float, service: np.ndarray, rng: np.random.Generator) -> Sna
 @pytest.mark.parametrize("rho", [0.5, 0.8])
 def test_waits_of_mm1_are_those_of_theory(rho: float) -> None:
     rng = np.random.default_rng(7)
-    [point] = [p for p in points("mm1") if p["rho"] == rho]
+    point = next(p for p in points("mm1") if p["rho"] == rho)
     found = simulated(rho, rng.exponential(1.0, N), rng)
     assert found.queue_wait.n == N
     assert found.queue_wait.mean_ns == pytest.approx(point["wq_mean"] * UNIT_NS, rel=0.04)
