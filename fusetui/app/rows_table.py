@@ -19,6 +19,7 @@ from fusetui.app.palette import Ink
 from fusetui.app.pane import draw_text
 
 Row = dict[str, Any]
+_TO_MICROSECONDS_NS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,10 @@ def _duration(key: str) -> Callable[[Row], str]:
 def _fields(clock: str) -> tuple[Field, ...]:
     def began(row: Row) -> str:
         at = row.get("start_ns")
-        return fmt.moment(row.get("enqueue_ns") if at is None else at, 1e9, clock)
+        return fmt.moment(row.get("enqueue_ns") if at is None else at, _TO_MICROSECONDS_NS, clock)
 
     return (
-        Field(Column("began", 13, right=True, priority=2), "start_ns", began),
+        Field(Column("began", 16, right=True, priority=2), "start_ns", began),
         Field(Column("name", 16, grow=True), "name", _text("name")),
         Field(Column("stream", 9, priority=3), "stream", _text("stream")),
         Field(Column("core", 8, right=True, priority=5), "core", core_name),
@@ -65,6 +66,12 @@ def _fields(clock: str) -> tuple[Field, ...]:
         Field(Column("request", 10, right=True, priority=4), "request", _text("request")),
         Field(Column("shape", 12, priority=7, grow=True), "shape", _text("shape")),
     )
+
+
+def _told(fields: Sequence[Field], frame: pl.DataFrame) -> tuple[Field, ...]:
+    """The fields that say something of at least one row."""
+    columns = {name for name in frame.columns if frame[name].null_count() < frame.height}
+    return tuple(field for field in fields if field.key in columns or field.key in ("name", "latency_ns", "core"))
 
 
 class RowsTable(ListPane):
@@ -100,13 +107,15 @@ Blind to  rows older than the raw window that is kept, and what the filter leave
         self.frame: pl.DataFrame | None = None
         self.sort_key = ""
         self.at = 0
-        self._fields = _fields(clock)
+        self._all_fields = _fields(clock)
+        self._fields = self._all_fields
         self._reason = "fetching rows"
 
     def set_rows(self, frame: pl.DataFrame | None, reason: str) -> None:
         """Show a frame; `reason` is what the pane says when it is None or empty."""
         self._reason = reason
         self.frame = frame
+        self._fields = self._all_fields if frame is None else _told(self._all_fields, frame)
         self.at = 0
         self._sort()
         self.repaint()

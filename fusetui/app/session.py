@@ -10,8 +10,9 @@ import polars as pl
 from fusetui.analysis.rows import RowQuery
 from fusetui.analysis.snapshot import Ints, Snapshot
 from fusetui.app import fmt
-from fusetui.app.bookmarks import Bookmark, Bookmarks
+from fusetui.app.bookmarks import MAX_LABEL, Bookmark, Bookmarks
 from fusetui.telemetry.source import Source, Transport
+from fusetui.telemetry.text import safe_text
 from fusetui.telemetry.times import parse_position_ns
 
 _S: Final = 1_000_000_000
@@ -137,7 +138,9 @@ class Session:
         shown = self.snapshot
         if shown is None:
             return "nothing to bookmark yet"
-        mark = Bookmark(shown.window_start_ns, shown.now_ns, label, shown.filter_text, screen)
+        mark = Bookmark(
+            shown.window_start_ns, shown.now_ns, safe_text(label, MAX_LABEL), safe_text(shown.filter_text), screen
+        )
         try:
             self.bookmarks.add(mark)
         except OSError as error:

@@ -31,6 +31,7 @@ from fusetui.app.screens.tail import TailScreen
 from fusetui.app.session import Session
 from fusetui.app.themes import FALLBACKS
 from fusetui.app.verdict import Verdict, verdict
+from fusetui.telemetry.text import safe_text
 
 SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen)
 QUIET_S = 1.0
@@ -173,7 +174,7 @@ class Shell(App[None], inherit_bindings=False):
             snapshot=judged,
             now_s=now_s,
             title=self.source_title,
-            verdict=Verdict("breach", f"reading stopped: {failed}") if failed else says,
+            verdict=Verdict("breach", f"reading stopped: {safe_text(failed, 300)}") if failed else says,
             held=self.session.held is not None,
             window_ns=self.session.feed.window_ns,
             cpu=self.cost.cpu,

@@ -42,7 +42,7 @@ Blind to  rows outside the raw window that is kept; an open end means the work h
         self.repaint()
 
     def _trust_marks(self) -> tuple[str, bool]:
-        return (f"{len(self.related)} {self.relation}" if self.related else ""), False
+        return (f"{len(self.related)} other {self.relation}" if self.relation else ""), False
 
     def _draw_inside(self, canvas: Canvas) -> None:
         if not canvas.width or not canvas.height:

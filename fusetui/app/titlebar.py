@@ -14,6 +14,7 @@ from fusetui.app.frame import Frame
 from fusetui.app.glyphs import Glyphs
 from fusetui.app.line import Line
 from fusetui.app.palette import Ink
+from fusetui.telemetry.text import safe_text
 
 _STATES: Final = {
     "waiting": ("waiting", Ink.DIM),
@@ -62,7 +63,8 @@ def title_fields(frame: Frame, glyphs: Glyphs, brief: bool) -> list[Field]:
     fields.append(Field(fmt.moment(snapshot.now_ns, span, clock), Ink.FG, 1))
     fields.append(Field(f"{'win' if brief else 'window'} {_window(window)}", Ink.FG, 3))
     if snapshot.filter_text:
-        fields.append(Field(f"filter {fmt.clip(snapshot.filter_text, 16 if brief else 32)}", Ink.ACCENT, 1))
+        text = safe_text(snapshot.filter_text, 200)
+        fields.append(Field(f"filter {fmt.clip(text, 16 if brief else 32)}", Ink.ACCENT, 1))
     # Live: what comes in now; a replay: what the trace held then.
     rate = snapshot.ingest_per_s if snapshot.transport is None else snapshot.rows_per_s
     fields.append(Field(f"{fmt.count(rate).strip():>5} ev/s", Ink.FG, 4))

@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from fusetui.app.actions import ACTIONS, bindings, hints, shown
 from fusetui.app.app import FusetuiApp
 from fusetui.app.bookmarks import Bookmark
+from fusetui.app.keymap import apply_keymap
 from fusetui.app.palette import Ink
 from fusetui.app.pane import Pane
 from fusetui.app.panes.queue_streams import QueueStreamsPane
@@ -278,6 +279,11 @@ async def test_enter_opens_the_rows_and_enter_again_the_timeline(tmp_path: Path)
         assert feed.queries[-1].from_ns == T0 + 2000 - 400
         assert feed.queries[-1].to_ns == T0 + 2000 + 5600 - 2 + 1
         assert {row["request"] for row in app.screen.timeline.related} == {7}
+        await pilot.click("Footer", offset=(2, 0))
+        await settle(pilot)
+        assert isinstance(app.screen, RowsScreen)
+        await pilot.press("enter")
+        await settle(pilot)
         await pilot.press("escape", "escape")
         await settle(pilot)
         assert app.screen is app.base_screen
@@ -340,6 +346,27 @@ async def test_quit_leaves_with_status_0(tmp_path: Path, key: str) -> None:
     app = make_app(feed_of("live"), tmp_path)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press(key)
+    assert app.return_code == 0
+
+
+async def test_swapped_keys_do_each_others_work(tmp_path: Path) -> None:
+    actions, problems = apply_keymap({"pane.zoom": "y", "pane.copy": "z", "app.quit": "x"}, ACTIONS)
+    assert problems == []
+    app = make_app(feed_of("live"), tmp_path, actions=actions)
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        await pilot.press("y")
+        await settle(pilot)
+        assert app.base_screen is not None
+        assert app.base_screen.zoomed is not None
+        assert app.clipboard == ""
+        await pilot.press("z")
+        assert app.clipboard.startswith("Tail latency")
+        assert "x quit" in screen_text(app)
+        await pilot.press("q")
+        await settle(pilot)
+        assert not app._exit
+        await pilot.press("x")
     assert app.return_code == 0
 
 

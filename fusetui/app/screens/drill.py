@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 
 from fusetui.analysis.rows import RowQuery
 from fusetui.app.footer import Footer, Hint
+from fusetui.telemetry.text import safe_text
 
 Fetch = Callable[[RowQuery], pl.DataFrame]
 
@@ -36,6 +37,13 @@ class DrillScreen(ModalScreen[None], inherit_bindings=False):
     def on_mount(self) -> None:
         self.footer.set_hints(self.KEYS, "")
 
+    async def on_footer_pressed(self, message: Footer.Pressed) -> None:
+        message.stop()
+        keys = {hint: key for key, hint, _ in self.KEYS}
+        active = self.active_bindings.get({"esc": "escape"}.get(keys[message.hint], keys[message.hint]))
+        if active is not None:
+            await self.app.run_action(active.binding.action, active.node)
+
     def on_resize(self) -> None:
         self.footer.restyle()
 
@@ -45,4 +53,4 @@ async def fetch_rows(fetch: Fetch, query: RowQuery) -> tuple[pl.DataFrame | None
     try:
         return await asyncio.to_thread(fetch, query), ""
     except (ValueError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        return None, f"The rows could not be fetched: {error}"
+        return None, safe_text(f"The rows could not be fetched: {error}", 400)
