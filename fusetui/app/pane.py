@@ -46,6 +46,7 @@ class Pane(Widget, can_focus=True):
         self._now_s = 0.0
         self._canvas = Canvas(0, 0)
         self._strips: list[Strip] = []
+        self._drawn: tuple[object, ...] = ()
         self._palette: Palette = DEFAULT
         self._glyphs: Glyphs = BRAILLE
 
@@ -79,7 +80,18 @@ class Pane(Widget, can_focus=True):
         """Take up a snapshot at monotonic time `now_s` and repaint the cells that changed, if anybody can see them."""
         self.snapshot = snapshot
         self._now_s = now_s
-        self.repaint()
+        if self.is_attached and self._drawn_from() != self._drawn:
+            self.repaint()
+
+    def extra_state(self) -> tuple[object, ...]:
+        """What else than the snapshot the drawing depends on and is changed from outside between two `show`s."""
+        return ()
+
+    def _drawn_from(self) -> tuple[object, ...]:
+        """Equal for equal drawings: a paused view costs nothing."""
+        palette, glyphs = look_of(self.app)
+        seen = None if self.snapshot is None else (self.snapshot.version, self.snapshot.taken_s)
+        return (seen, self._trust_marks(), id(palette), glyphs.name, self.size, *self.extra_state())
 
     def repaint(self) -> None:
         """Draw again from the snapshot at hand."""
@@ -89,6 +101,7 @@ class Pane(Widget, can_focus=True):
         width, height = self.size
         fresh = Canvas(width, height, glyphs)
         self.compose_canvas(fresh)
+        self._drawn = self._drawn_from()
         old, redress = self._canvas, palette is not self._palette or glyphs is not self._glyphs
         self._canvas, self._palette, self._glyphs = fresh, palette, glyphs
         if redress or len(self._strips) != height or (old.width, old.height) != (width, height):

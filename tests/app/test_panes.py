@@ -329,6 +329,30 @@ def test_only_changed_cells_are_repainted_and_none_when_hidden(hidden: str) -> N
         assert "0.3s" in shown[0]
 
 
+def test_a_paused_view_is_not_drawn_again() -> None:
+    async def run() -> None:
+        app = await _host(PipelinePane)
+        async with app.run_test(size=(120, 24)) as pilot:
+            await pilot.pause()
+            pane = app.query_one(PipelinePane)
+            drawings: list[Canvas] = []
+            compose = pane.compose_canvas
+            pane.compose_canvas = lambda canvas: (drawings.append(canvas), compose(canvas))[1]  # type: ignore[method-assign]
+            paused = replace(fake_snapshot(1), transport=TransportState(False, 1.0, 0, 0, 1, False, False, False))
+            for now_s in (1.0, 2.0, 3.0):
+                pane.show(paused, now_s)
+            assert len(drawings) == 1
+            pane.first = 2
+            pane.show(paused, 4.0)
+            assert len(drawings) == 2
+            app.glyphs = SETS["ascii"]
+            pane.show(paused, 5.0)
+            pane.show(fake_snapshot(2), 6.0)
+            assert len(drawings) == 4
+
+    asyncio.run(run())
+
+
 def test_the_cursor_stays_on_its_stream() -> None:
     async def run() -> None:
         app = await _host(QueueStreamsPane)

@@ -78,6 +78,9 @@ Blind to        anything the source does not record; each stage's own screen say
         self.first: int | None = None
         self.cursor = current or 0
 
+    def extra_state(self) -> tuple[object, ...]:
+        return self.first, self.current, self.cursor
+
     def select(self, delta: int) -> None:
         self.cursor = (self.cursor + delta) % STAGES
         self.repaint()
