@@ -63,7 +63,7 @@ def read(path: Path, memory_bytes: int) -> Capture:
 
 
 def _scan(path: Path, memory_bytes: int, *, host_operators: bool) -> tuple[Events, EventStream]:
-    skip = [b"python_function", b"user_annotation"]
+    skip = [b"python_function"]
     head = head_of(path)
     no_shapes = b'"cpu_op"' in head and (b'"Profiler Event Index"' in head or b'"Input Dims"' not in head)
     if no_shapes and not host_operators:

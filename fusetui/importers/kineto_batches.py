@@ -13,6 +13,7 @@ import pyarrow as pa
 from fusetui.telemetry.schema import KINDS, SCHEMA, build_batch
 
 BATCH_ROWS: Final = 1 << 16
+_FEW_WORDS: Final = 512  # with so few, a batch carries them all
 ABSENT: Final = np.iinfo(np.int64).min
 """Null in the integer columns below."""
 
@@ -73,24 +74,27 @@ def _batch(
             columns[name] = pa.array(values, from_pandas=True)
         else:
             absent = values == ABSENT
-            columns[name] = pa.array(np.where(absent, 0, values), mask=absent).cast(SCHEMA.field(name).type)
+            width = SCHEMA.field(name).type.to_pandas_dtype()
+            columns[name] = pa.array(np.where(absent, 0, values).astype(width), mask=absent)
     return build_batch(columns, rows)
 
 
 class _Dictionary:
-    """Codes of the whole capture to a dictionary of only the words that a batch holds."""
+    """Codes of the whole capture to a dictionary that is not much larger than a batch needs."""
 
     def __init__(self, column: str, texts: Sequence[str | None]) -> None:
         self._texts = texts
-        self._index = SCHEMA.field(column).type.index_type
+        self._index = SCHEMA.field(column).type.index_type.to_pandas_dtype()
         self._null = np.array([text is None for text in texts], np.bool_)
 
     def encode(self, codes: npt.NDArray[np.int64]) -> pa.Array:
         absent = codes < 0
         if self._null.any():
             absent |= self._null[np.where(absent, 0, codes)]
-        used, compact = np.unique(np.where(absent, -1, codes), return_inverse=True)
-        lead = int(len(used) > 0 and used[0] == -1)
-        words = pa.array([self._texts[code] for code in used[lead:]], pa.utf8())
-        indices = pa.array(np.maximum(compact - lead, 0), mask=absent).cast(self._index)
-        return pa.DictionaryArray.from_arrays(indices, words)
+        texts, compact = self._texts, np.where(absent, 0, codes)
+        if len(texts) > _FEW_WORDS:
+            used, compact = np.unique(compact, return_inverse=True)
+            texts = [texts[code] for code in used]
+        # A null among the words is never pointed at; the empty text keeps the dictionary free of nulls.
+        words = pa.array([text or "" for text in texts] or [""], pa.utf8())
+        return pa.DictionaryArray.from_arrays(pa.array(compact.astype(self._index), mask=absent), words)

@@ -261,7 +261,7 @@ def _ids(values: list[Any]) -> Ints:
         return np.zeros(len(values), np.int64)
     if kinds == {int}:
         try:
-            return np.array(values, np.int64) & _I63
+            return np.fromiter(values, np.int64, len(values)) & _I63
         except OverflowError:
             pass  # an id beyond 63 bits: one by one below
     return np.fromiter(map(_id, values), np.int64, len(values))
@@ -275,4 +275,6 @@ def _id(value: Any) -> int:
 
 def _small(values: list[Any]) -> npt.NDArray[np.int32]:
     """Device numbers; -1 where there is none."""
+    if set(map(type, values)) == {int} and min(values) >= 0 and max(values) <= _I32_MAX:
+        return np.fromiter(values, np.int32, len(values))
     return np.array([v if type(v) is int and 0 <= v <= _I32_MAX else NO_WORD for v in values], np.int32)

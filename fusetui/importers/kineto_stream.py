@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
 from fusetui.importers.bytestream import ByteStream
 from fusetui.importers.kineto_tolerant import Damage, parse_top, walk
@@ -28,7 +29,10 @@ _NESTED = re.compile(rb'(?:\{\s*"traceEvents"\s*:\s*)?\[\s*')
 _SEPARATOR = re.compile(rb'\}(\s*,\s*\{(\s*)"(?:ph|name|cat)")')
 _CATEGORY = re.compile(rb'\s*,?\s*\{\s*("ph"\s*:\s*"X"\s*,\s*"cat"\s*:\s*"([^"\\]*)")')
 _GAP = re.compile(rb"[\s,]*")
+_ANNOTATION: Final = b"user_annotation"
 _STEP: Final = b"ProfilerStep#"
+_NEAR: Final = 80  # a name follows the category within this
+_BRACE: Final = ord("{")
 _CLOSING = re.compile(rb"\s*\}\s*,?")
 _USUAL_DECODER: Final = msgspec.json.Decoder(list[Usual])
 _DECODER: Final = msgspec.json.Decoder(list[Event])
@@ -40,7 +44,8 @@ class EventStream:
 
     top      top-level keys of the file; complete once `windows` is exhausted
     damage   counts of what was skipped or mended
-    skip     categories, the commonest first, whose events may be passed over undecoded, unless they mark a step
+    skip     categories, the commonest first, whose events may be passed over undecoded (annotations that mark no
+             step may be too)
     passed   events passed over so
     exact    decode times as text from now on; see `again_exactly`
     """
@@ -74,7 +79,7 @@ class EventStream:
             carry = data[used:]
             if events:
                 yield events
-            if not chunk:
+            if not chunk or self.damage.cut:
                 break
         self._finish(carry, ended)
 
@@ -151,18 +156,21 @@ class EventStream:
     def _passes(self, data: bytes, cut: int) -> bool:
         """Whether data[:cut] holds skippable events only; then they are counted and need no decoding."""
         first = _CATEGORY.match(data)
-        if not first or first.group(2) not in self.skip:
+        if not first or first.group(2) not in (*self.skip, _ANNOTATION):
             return False
         opening = first.group(1).removesuffix(first.group(2) + b'"')
-        # Every event has a "ph" key however it is spaced, so equal counts prove that nothing else is in there.
-        unknown = total = data.count(b'"ph"', 0, cut)
+        # Each skippable event has two braces, its own and that of its args; any other event adds more.
+        braces = int(np.count_nonzero(np.frombuffer(data, np.uint8, cut) == _BRACE))
+        known = 0
         for category in self.skip:
-            unknown -= data.count(opening + category + b'"', 0, cut)
-            if not unknown:
+            known += data.count(opening + category + b'"', 0, cut)
+            if 2 * known == braces:
                 break
-        if unknown or data.find(_STEP, 0, cut) >= 0:
-            return False
-        self.passed += total
+        else:
+            known += _annotations(data, cut, opening + _ANNOTATION + b'"')
+            if 2 * known != braces:
+                return False
+        self.passed += known
         return True
 
     def _finish(self, rest: bytes, ended: bool) -> None:
@@ -176,3 +184,15 @@ class EventStream:
             rest += chunk
         for key, value in parse_top(b'{"":0' + rest).items():
             self.top.setdefault(key, value)
+
+
+def _annotations(data: bytes, cut: int, prefix: bytes) -> int:
+    """How many events in data[:cut] begin like `prefix`; 0 when one of them marks a step, which must be read."""
+    count = 0
+    at = data.find(prefix, 0, cut)
+    while at >= 0:
+        if _STEP in data[at : at + len(prefix) + _NEAR]:
+            return 0
+        count += 1
+        at = data.find(prefix, at + 1, cut)
+    return count

@@ -33,13 +33,13 @@ def to_ns(values: list[Any]) -> npt.NDArray[np.int64]:
     kinds = set(map(type, values))
     if kinds == {int}:
         try:
-            whole = np.array(values, np.int64)
+            whole = np.fromiter(values, np.int64, len(values))
         except OverflowError:
             return _each_to_ns(values)
         good = np.abs(whole) <= _MAX_US
         return np.where(good, whole * np.where(good, 1000, 0), ABSENT)
     if kinds and kinds <= {int, float}:
-        array = np.array(values, np.float64)
+        array = np.fromiter(values, np.float64, len(values))
         if (np.abs(array) >= FLOAT_EXACT_US).any():
             raise NeedsTextError
         floor = np.floor(array)

@@ -16,11 +16,15 @@ import msgspec
 from fusetui.importers.kineto_types import EMPTY, NO_ARGS, Args, Event
 
 MAX_DIGITS: Final = 40
+MAX_BROKEN: Final = 20_000
+"""More unreadable events than this and the file is not worth reading on."""
+_RETRIES: Final = 32  # per window, so that hostile files stay linear
+_SLICE: Final = 64 << 10
 
 _GAP = re.compile(r"[\s,]*")
 _BOUNDARY = re.compile(r'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|args|pid|tid|ts|id|s)"\s*:)')
 _ARRAY_END = re.compile(r'\}\s*(?=\]\s*(?:,\s*"[^"]*"\s*:|\}|\Z))')
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])|[-+]?\b(?:nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|,(?=\s*[}\]])|[-+]?\b(?:nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(\\|["/bfnrt]|u[0-9a-fA-F]{4})|\\')
 _TOP_KEY = re.compile(r'"(baseTimeNanoseconds|schemaVersion|host_name|rank)"\s*:\s*("?)([^",}\]\s]{1,200})\2')
 
@@ -62,26 +66,44 @@ def walk(data: bytes, damage: Damage, last: bool) -> tuple[list[Event], int, boo
     """
     text = data.decode("latin-1")  # one character per byte, so that positions are byte offsets
     events: list[Event] = []
-    at = 0
-    while True:
+    at, end, retries = 0, 0, _RETRIES
+    while damage.broken <= MAX_BROKEN:
         at = _GAP.match(text, at).end()  # type: ignore[union-attr]
         if at >= len(text):
             return events, at, False
         if text[at] == "]":
             return events, at + 1, True
-        try:
-            found, at = _JSON.raw_decode(text, at)
-        except (ValueError, RecursionError):
+        if end <= at:
             end = _piece_end(text, at)
-            if end < 0:
-                return (events, *_unfinished(text, at, damage, last))
-            found = _mended(text[at:end])
+        found, after = _decoded(text, at, end)
+        if after < 0 and end < len(text) and retries:
+            retries -= 1
+            found, after = _decoded(text, at, len(text))  # what looked like a boundary may lie inside the event
+        if after < 0 and end > len(text):
+            return (events, *_unfinished(text, at, damage, last))
+        if after < 0:
+            found, after = _mended(text[at:end]), end
             damage.mended += found is not None
-            at = end
+        at = after
         if isinstance(found, dict):
             events.append(_event(found))
         else:
             damage.broken += 1
+    damage.cut = True
+    damage.endings.append(f"reading stopped after {MAX_BROKEN:,} unreadable events")
+    return events, len(text), False
+
+
+def _decoded(text: str, at: int, end: int) -> tuple[Any, int]:
+    """The JSON value at `at` and where it ends, -1 when there is none."""
+    try:
+        if end - at > _SLICE:
+            return _JSON.raw_decode(text, at)
+        # A slice keeps a failure cheap: the error counts the lines of all the text it was given.
+        found, length = _JSON.raw_decode(text[at:end])
+        return found, at + length
+    except (ValueError, RecursionError):
+        return None, -1
 
 
 def _unfinished(text: str, at: int, damage: Damage, last: bool) -> tuple[int, bool]:
@@ -93,21 +115,18 @@ def _unfinished(text: str, at: int, damage: Damage, last: bool) -> tuple[int, bo
 
 
 def _piece_end(text: str, at: int) -> int:
-    """End of the unreadable event that begins at `at`: before the next one, or before the end of the array."""
+    """End of the event that begins at `at`: before the next one or the end of the array; beyond the text if neither."""
     boundary = _BOUNDARY.search(text, at)
     closing = _ARRAY_END.search(text, at, boundary.start() + 1 if boundary else len(text))
     nearest = closing or boundary
-    return nearest.start() + 1 if nearest else -1
+    return nearest.start() + 1 if nearest else len(text) + 1
 
 
 def _mended(piece: str) -> Any:
     """The event after the known repairs, None when it still is not JSON."""
     piece = _TOKEN.sub(_mend_token, piece)
-    try:
-        found, end = _JSON.raw_decode(piece)
-    except (ValueError, RecursionError):
-        return None
-    return found if not piece[end:].strip() else None
+    found, end = _decoded(piece, 0, len(piece))
+    return found if end >= 0 and not piece[end:].strip() else None
 
 
 def _mend_token(match: re.Match[str]) -> str:

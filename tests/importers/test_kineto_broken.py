@@ -220,3 +220,32 @@ def test_tables_beyond_memory_spill_and_read_the_same(tmp_path: Path) -> None:
     events += [kernel("k", i * 10 + 5, 2, i + 1) for i in range(3000)]
     path = write(tmp_path / "a.json", text_of(events, baseTimeNanoseconds=BASE))
     assert executions(kineto.read(path, 100_000)) == executions(kineto.read(path, MEMORY))
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        '"' * 200_000,
+        '},{"ph":' * 60_000,
+        "[" * 200_000,
+        '{"a":' * 100_000,
+        "," * 200_000,
+        "[1]," * 100_000,
+        "\\" * 200_000,
+    ],
+    ids=["quotes", "boundaries", "arrays", "objects", "commas", "values", "backslashes"],
+)
+def test_rubbish_after_good_events_ends_the_reading(tmp_path: Path, rubbish: str) -> None:
+    found, notes = names(tmp_path, TEXT[: TEXT.index("\n  ],")] + "," + rubbish)
+    assert found == ["first", "second"]
+    assert any(word in " ".join(notes) for word in ("stopped after", "in the middle of an event", "] of the events"))
+
+
+@pytest.mark.parametrize("window", [64, 333, 2000])
+def test_window_size_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int) -> None:
+    events = EVENTS + [kernel(f"k{i}", 50 + i * 10, 5, i + 4) for i in range(60)]
+    text = text_of(events, baseTimeNanoseconds=BASE).replace('"k7"', '"k"7"').replace('"k9"', '"k\x01"')
+    wanted = names(tmp_path, text)
+    monkeypatch.setattr("fusetui.importers.kineto_stream.WINDOW", window)
+    assert names(tmp_path, text) == wanted
+    assert "unreadable events skipped: 1" in wanted[1]
