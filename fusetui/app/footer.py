@@ -10,6 +10,7 @@ from textual.message import Message
 
 from fusetui.app.canvas import Canvas
 from fusetui.app.frame import Frame
+from fusetui.app.layout import NORMAL_WIDTH
 from fusetui.app.line import Line
 from fusetui.app.palette import Ink
 
@@ -22,6 +23,15 @@ def fit_hints(entries: Sequence[Hint], width: int) -> list[Hint]:
     while kept and sum(cell_len(keys) + cell_len(words) + 3 for keys, words, _ in kept) > width:
         kept.remove(max(reversed(kept), key=lambda entry: entry[2]))
     return kept
+
+
+def join_screens(entries: Sequence[Hint], here: str) -> list[Hint]:
+    """The screens' entries as one, for narrow screens: `1-4` and the name of the one that is shown."""
+    screens = [entry for entry in entries if entry[0].isdigit()]
+    if len(screens) < 2:
+        return list(entries)
+    joined = (f"{screens[0][0]}-{screens[-1][0]}", here, 1)
+    return [joined, *(entry for entry in entries if not entry[0].isdigit())]
 
 
 class Footer(Line):
@@ -50,7 +60,8 @@ class Footer(Line):
 
     def draw(self, canvas: Canvas, frame: Frame | None) -> None:
         x, places = 1, []
-        for keys, words, _ in fit_hints(self._hints, canvas.width - 1):
+        entries = self._hints if canvas.width >= NORMAL_WIDTH else join_screens(self._hints, self._here)
+        for keys, words, _ in fit_hints(entries, canvas.width - 1):
             lit = words == self._here
             start = x
             x = canvas.put(x, 0, keys, Ink.ACCENT)

@@ -18,7 +18,7 @@ from fusetui.analysis.snapshot import Launch, Tail, TailCohort, TailSeries
 from fusetui.app import themes as themes_module
 from fusetui.app.actions import ACTIONS
 from fusetui.app.bookmarks import Bookmark, Bookmarks
-from fusetui.app.footer import fit_hints
+from fusetui.app.footer import fit_hints, join_screens
 from fusetui.app.frame import Frame
 from fusetui.app.glyphs import ASCII, BLOCK, BRAILLE
 from fusetui.app.keymap import apply_keymap, load_keymap
@@ -438,6 +438,12 @@ def test_the_footer_keeps_quit_longest() -> None:
     assert fit_hints(entries, 200) == entries
     assert [hint for _, hint, _ in fit_hints(entries, 24)] == ["pause", "quit"]
     assert fit_hints(entries, 3) == []
+
+
+def test_a_narrow_footer_joins_the_screens() -> None:
+    entries = [("1", "Overview", 2), ("2", "Tail", 2), ("space", "pause", 1)]
+    assert join_screens(entries, "Tail") == [("1-2", "Tail", 1), ("space", "pause", 1)]
+    assert join_screens([("esc", "back", 0)], "") == [("esc", "back", 0)]
 
 
 def test_density_shows_quiet_times_and_only_what_is_there() -> None:
