@@ -58,11 +58,12 @@ class Window:
         self.missing = set(SCHEMA.names)
         self._start_over(grid)
 
-    def _start_over(self, grid: Grid) -> None:
+    def _start_over(self, grid: Grid, reader: Reader | None = None) -> None:
+        """Empty slots; with `reader`, columns it has read stay valid."""
         self.grid = grid
         streams = self._memory_bytes // 4 // Accumulators.bytes_per_stream(grid.count)
         max_streams = min(max(streams, 4), 256)
-        self.reader = Reader(max_streams, MAX_PLACES)
+        self.reader = reader or Reader(max_streams, MAX_PLACES)
         self.acc = Accumulators(grid, max_streams, MAX_PLACES)
         self.counters = Counters(grid.count)
         self.open_work = OpenWork()
@@ -174,7 +175,7 @@ class Window:
                 return rows
             newest = int(rows.event.max())
         if self.head is not None and now_ns is None and self._stepped_back(newest):
-            self._start_over(self.grid)
+            self._start_over(self.grid, self.reader)
         self.advance(max(newest, now_ns if now_ns is not None else newest))
         self.newest_ns = newest if self.newest_ns is None else max(newest, self.newest_ns)
         assert self.head is not None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tracerows import MS, S, batch_of
 
@@ -62,7 +62,7 @@ def look(window: Window, now_ns: int) -> Snapshot:
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, phases=[Phase.explicit, Phase.generate])
 @given(
     st.lists(st.lists(row, min_size=1, max_size=6), max_size=5),
     st.one_of(st.none(), st.integers(-(10**19) // 8, 10**19 // 8)),

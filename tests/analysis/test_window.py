@@ -169,9 +169,10 @@ def test_a_source_without_clock_is_followed_back() -> None:
     window = Window(Grid.of_window(S))
     window.add(batch_of([{"start_ns": 0, "end_ns": 1000 * S}]), None)
     for at in range(1, 6):
-        window.add(batch_of([{"start_ns": at * MS, "end_ns": at * MS + 1}]), None)
+        window.add(batch_of([{"start_ns": at * MS, "end_ns": at * MS + 1, "stream": f"s{at}"}]), None)
     found = look(window, window.newest_ns or 0)
     assert found.executions == 3
+    assert [row.name for row in found.streams] == ["s3", "s4", "s5"]
     assert found.now_ns == 5 * MS + 1
 
 
