@@ -75,7 +75,8 @@ def raw_decode_windows(path: Path) -> int:
 def _raw_events(path: Path) -> Iterator[Any]:
     import gzip
 
-    opener: Callable[..., Any] = gzip.open if path.read_bytes()[:2] == b"\x1f\x8b" else open
+    with path.open("rb") as start:
+        opener: Callable[..., Any] = gzip.open if start.read(2) == b"\x1f\x8b" else open
     decoder = json.JSONDecoder()
     with opener(path, "rt", encoding="utf-8", errors="replace") as file:
         text = ""
