@@ -74,6 +74,7 @@ class Ingest:
         self._changed = threading.Condition()
         self._rebuild = False
         self._refit = True
+        self._fitted: tuple[int, int, bool] | None = None
         self._stop = threading.Event()
         self._due_s = 0.0
         self._version = 0
@@ -271,6 +272,10 @@ class Ingest:
     def _follow_growth(self, transport: Transport) -> None:
         """A replayed trace that grows, or has done growing, may need other slots."""
         state = transport.state()
+        extent = (state.start_ns, state.end_ns, state.growing)
+        if extent == self._fitted:
+            return
+        self._fitted = extent
         grid = self._grid
         begins, ends = grid.origin, grid.origin + grid.width * grid.count
         if state.growing and begins <= state.start_ns and state.end_ns < ends:
