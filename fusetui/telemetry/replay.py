@@ -55,6 +55,7 @@ class Replay:
         self._steered = threading.Condition(self._lock)
         self._cursor = (0, 0)
         self._laps = 0
+        self._jumps = 0
         self._limit_ns: int | None = None
         self._unreadable: set[int] = set()
         self._last_error = ""
@@ -179,11 +180,12 @@ class Replay:
 
     def set_window(self, window_ns: int) -> None:
         """How much history to keep; a longer one is refilled from the trace."""
-        with self._steer():
+        with self._steered:
             longer = window_ns > self._window_ns
             self._window_ns = window_ns
             if longer:
                 self._rewind()
+            self._steered.notify_all()
 
     def limit(self, end_ns: int) -> None:
         """Treat `end_ns` as the end of the trace from now on."""
@@ -224,8 +226,8 @@ class Replay:
             self._rewind()
 
     def _rewind(self) -> None:
-        """Start a new generation at the beginning of the window; `_advance` refills it."""
-        self.generation += 1
+        """Begin again at the start of the window; the next poll refills it under a new generation."""
+        self._jumps += 1
         self._cursor = (0, 0)
 
     def _load_index(self, first: bool) -> None:
@@ -264,7 +266,9 @@ class Replay:
             if self._clock.laps() != self._laps:
                 self._laps = self._clock.laps()
                 self._rewind()
-            generation, position_ns = self.generation, self._clock.position_ns()
+            # Only a poll may change the generation: whoever polled before still holds rows of the old one.
+            self.generation = jumps = self._jumps
+            position_ns = self._clock.position_ns()
             number, offset = self._cursor
         oldest = int(np.searchsorted(self._run_last_ns, position_ns - self._window_ns, side="right"))
         if oldest > number:
@@ -281,7 +285,7 @@ class Replay:
                 break
             number, offset = number + 1, 0
         with self._lock:
-            if generation != self.generation:
+            if jumps != self._jumps:
                 return []
             self._cursor = (number, offset)
             self._rows_out += taken
