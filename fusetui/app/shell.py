@@ -119,7 +119,7 @@ class Shell(App[None], inherit_bindings=False):
             self.say(problem, warn=True)
         if not self.is_headless:
             loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGHUP):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._terminate, 128 + number)
 
     def _terminate(self, return_code: int) -> None:

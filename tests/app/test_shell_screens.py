@@ -88,11 +88,10 @@ async def test_every_screen_at_every_size(tmp_path: Path, state: str) -> None:
         for number, size in enumerate(SIZES if state == "playing" else SIZES[1::3]):
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            for name in (SCREENS[number % 4], SCREENS[(number + 1) % 4]):
-                app.action_show(name)
-                await pilot.pause()
-                assert app.size == size
-                assert_tidy(app)
+            app.action_show(SCREENS[(number + number // 4) % 4])
+            await pilot.pause()
+            assert app.size == size
+            assert_tidy(app)
             if size == (39, 12):
                 assert screen_text(app).split("\n")[0] == "needs 40x12, this is 39x12"
 
@@ -110,7 +109,7 @@ async def test_a_drag_of_the_window_moves_panes_only_where_the_arrangement_chang
             moved.append(screen._arrangement)
 
     monkeypatch.setattr(TelemetryScreen, "rearrange", rearrange)
-    app = make_app(feed_of("live"), tmp_path)
+    app = make_app(feed_of("nothing"), tmp_path)
     async with app.run_test(size=(90, 40)) as pilot:
         await settle(pilot)
         panes = list(app.screen.query(Pane))
@@ -163,8 +162,7 @@ async def test_hostile_strings_in_every_field_of_every_screen(tmp_path: Path) ->
             await pilot.pause()
             assert_tidy(app)
             assert_printable(screen_text(app))
-            await pilot.click(offset=(20, 5))
-            await pilot.click(offset=(60, 20))
+            await pilot.click(offset=(20 + 3 * number, 5 + number))
             assert not app._exit
 
 

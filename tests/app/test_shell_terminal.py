@@ -36,7 +36,7 @@ def start(opened: list[PtyTerminal], tmp_path: Path, *state: str, **options: Any
     return terminal
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_it_with_the_terminal_as_it_was(
     opened: list[PtyTerminal], tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
