@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from fusetui import __version__
 from fusetui.telemetry.times import parse_bytes, parse_duration_ns
@@ -73,7 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-Commands = argparse._SubParsersAction  # type: ignore[type-arg]
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def _replay(commands: Commands) -> None:

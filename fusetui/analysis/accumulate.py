@@ -140,8 +140,9 @@ class Accumulators:
         rows = ran.rows
         order = by_key_and_end(rows.stream, rows.end)
         stream, start, end = rows.stream[order], rows.start[order], rows.end[order]
-        if ran.waited.any():
-            gaps = launch.exposed_gaps(stream, start, end, rows.enqueue[order], ran.waited[order], self._stream_end)
+        if ran.waited.any() and rows.launch.strides != (0,):
+            enqueue, call, waited = rows.enqueue[order], rows.launch[order], ran.waited[order]
+            gaps = launch.exposed_gaps(stream, start, end, enqueue, call, waited, self._stream_end)
             if where.only is not None:
                 self.counts[where.only, COUNT["exposed_ns"]] += gaps.sum()
             else:

@@ -30,6 +30,9 @@ from fusetui.telemetry.text import safe_text
 
 LIVE_WINDOW_NS: Final = 60_000_000_000
 FIT_ROWS: Final = 500_000
+"""A replay up to this size has its whole trace in the window."""
+EXACT_FIT_ROWS: Final = 100_000
+"""A longer one gets a window of about so many rows: exact numbers, and a new place on the screen at once."""
 COALESCE_ROWS: Final = 10_000
 MAX_SHARE: Final = 0.05
 """Most of a core that snapshots may take in the long run: costly ones come less often, except after a jump."""
@@ -46,8 +49,8 @@ class Recorder(Protocol):
 class Ingest:
     """Takes in a source and keeps the newest Snapshot.
 
-    window_ns     length of the window; None: 60 s live, the whole trace in a replay (as much of it as holds about
-                  500k rows)
+    window_ns     length of the window; None: 60 s live, the whole trace in a replay (of a trace of more than 500k
+                  rows as much as holds about 100k)
     memory_bytes  bound for raw rows and histograms together
     tick_s        seconds between snapshots
     source        what it was made with
@@ -148,6 +151,8 @@ class Ingest:
             if self.source.generation != self._generation:
                 self._jump()
             self._take(batches)
+            if self._moved_standing():
+                self._due_s = 0.0
             if self._rebuild:
                 self._refill()
             now = time.monotonic()
@@ -157,6 +162,14 @@ class Ingest:
                 began = time.thread_time()
                 self._publish()
                 self._due_s = now + max(self._tick_s, (time.thread_time() - began) / MAX_SHARE)
+
+    def _moved_standing(self) -> bool:
+        """Somebody stepped or jumped ahead while the replay stood: show it at once, not at the next tick."""
+        transport, last = self.source.transport, self.snapshot
+        if transport is None or last is None or self.source.now_ns() == last.now_ns:
+            return False
+        state = transport.state()
+        return not state.playing and not state.growing
 
     def _jump(self) -> None:
         """Time jumped: what was there is of another time."""
@@ -266,7 +279,7 @@ class Ingest:
         span = max(state.end_ns - state.start_ns, 1)
         count = int(np.sum(transport.density(120)))
         if count > FIT_ROWS:
-            return Grid.of_window(ladder_below(max(span * FIT_ROWS // count, 1)))
+            return Grid.of_window(ladder_below(max(span * EXACT_FIT_ROWS // count, 1)))
         return Grid.of_span(state.start_ns, state.end_ns + (span // 2 if state.growing else 0))
 
     def _follow_growth(self, transport: Transport) -> None:

@@ -1,10 +1,11 @@
 """How work reached the queue: launches joined to their executions, and the launch overhead the device saw.
 
-Exposed launch overhead X = Σ (start_i - E_i) over executions i of a stream that have a queue wait of their own,
-where E_i is the latest end of those that ended before i on that stream, start_i > E_i, and enqueue_i > E_i: the
-queue was empty when the previous execution ended and stayed empty until i's launch call returned, so the device
-waited for the host. Gaps whose work was queued in time belong to the device or the runtime and are left out.
-Blind spot: a host that had nothing to launch looks the same as a host that was slow to launch.
+Exposed launch overhead X = Σ (start_i - max(E_i, C_i)) over executions i of a stream that have a queue wait of their
+own and a known launch call, where E_i is the latest end of those that ended before i on that stream, C_i = enqueue_i -
+launch_i when the call began, start_i > E_i, and enqueue_i > E_i: the queue was empty when the previous execution
+ended, so the stream stood idle while the launch call and the way to the device took their time. Time before the call
+began is the host's own and left out, as are gaps whose work was queued in time: those belong to the device.
+Blind spot: it adds up over streams, of which another may have kept the device busy meanwhile.
 """
 
 from __future__ import annotations
@@ -49,10 +50,12 @@ def call_times(work: Work) -> tuple[Bools, Ints]:
     return work.waited & (launch >= 0), launch
 
 
-def exposed_gaps(stream: Codes, start: Ints, end: Ints, enqueue: Ints, waited: Bools, last_end: Ints) -> Ints:
+def exposed_gaps(
+    stream: Codes, start: Ints, end: Ints, enqueue: Ints, call: Ints, waited: Bools, last_end: Ints
+) -> Ints:
     """The exposed launch overhead before each execution, (n,) ns; rows in the order of (stream, end).
 
-    waited    has a queue wait of its own
+    call      duration of the launch call, NULL where not known; waited: has a queue wait of its own
     last_end  [streams]: latest end per stream before these rows, NEVER for none; not changed here
     """
     previous = np.empty_like(end)
@@ -61,6 +64,6 @@ def exposed_gaps(stream: Codes, start: Ints, end: Ints, enqueue: Ints, waited: B
     # What began before the first of these rows is unknown: then there is no gap before it.
     before = last_end[stream[first]]
     previous[first] = np.where(before == NEVER, start[first], before)
-    gap = start - previous
-    exposed: Ints = gap * (waited & (gap > 0) & (enqueue > previous))
+    idle_from = np.maximum(previous, enqueue - np.maximum(call, 0))
+    exposed: Ints = (start - idle_from) * (waited & (call >= 0) & (start > idle_from) & (enqueue > previous))
     return exposed

@@ -22,6 +22,10 @@ from fusetui.analysis.snapshot import Depth, LatencyOf, Tail, TailCohort
 from fusetui.analysis.work import Work, executions, requests
 
 
+MIN_REQUESTS = 20
+"""Requests from which on the tail is theirs: fewer have no 95th percentile worth the name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """The window looked at: its first ns, now, and the ring slots in time order with how long each has lasted."""
@@ -65,7 +69,7 @@ class Numbers:
 def from_rows(rows: Columns, open_work: OpenWork, at: Interval, acc: Accumulators, across_hosts: bool) -> Numbers:
     """Exactly, from every row in the window."""
     ran, asked = executions(rows), requests(rows)
-    latency_of: LatencyOf = "request" if len(asked) or open_work.requests.any() else "execution"
+    latency_of = _latency_of(len(asked), len(ran), open_work)
     items = asked if latency_of == "request" else ran
     ages = open_work.request_ages(at.now_ns) if latency_of == "request" else open_work.execution_ages(at.now_ns)
     waiting, running = open_work.waiting, open_work.running
@@ -80,7 +84,7 @@ def from_rows(rows: Columns, open_work: OpenWork, at: Interval, acc: Accumulator
         call=tail_of(call[own_call]),
         span_ns=int(ran.rows.end.max()) - int(ran.rows.start.min()) if len(ran) else None,
         busy_ns=union_ns(ran.rows.start, ran.rows.end) if len(ran) else None,
-        exposed_ns=_exposed(ran, stream_order, acc.streams_used) if ran.joined.any() else None,
+        exposed_ns=_exposed(ran, stream_order, acc.streams_used) if own_call.any() else None,
         depth=_depth(ran.rows.enqueue[waits], ran.rows.start[waits], open_work, waiting, at),
         streams=_streams(ran, stream_order, open_work, at),
         place_busy_ns=_busy_by_place(ran, acc.places_used),
@@ -95,7 +99,7 @@ def from_slots(
 ) -> Numbers:
     """From the slots; steps and cohorts, which need rows, over the newest rows that were kept."""
     counts = acc.counts.sum(axis=0)
-    latency_of: LatencyOf = "request" if counts[COUNT["requests"]] or open_work.requests.any() else "execution"
+    latency_of = _latency_of(int(counts[COUNT["requests"]]), int(counts[COUNT["executions"]]), open_work)
     kind = BY_REQUEST if latency_of == "request" else BY_EXECUTION
     ages = open_work.request_ages(at.now_ns) if latency_of == "request" else open_work.execution_ages(at.now_ns)
     ran = executions(newest) if newest is not None else None
@@ -110,7 +114,7 @@ def from_slots(
         call=_ring_tail(acc.call, slice(None)),
         span_ns=int(acc.end_ns.max() - acc.start_ns.min()) if any_work else None,
         busy_ns=round(float(acc.busy_ns.sum())) if any_work else None,
-        exposed_ns=int(counts[COUNT["exposed_ns"]]) if counts[COUNT["joined"]] else None,
+        exposed_ns=int(counts[COUNT["exposed_ns"]]) if acc.call.n.any() else None,
         depth=depth_from_slots(depth_by_slot, _waiting_now(open_work)),
         streams={key: _ring_stream(acc, key, open_work, at) for key in range(acc.streams_used)},
         place_busy_ns=np.rint(acc.place_busy_ns[: acc.places_used].sum(axis=1)).astype(np.int64),
@@ -118,6 +122,12 @@ def from_slots(
         stretch_why="no step ran on two or more cores among the newest rows",
         cohort=cohort_of(items, latency_of) if items is not None else None,
     )
+
+
+def _latency_of(requests_n: int, executions_n: int, open_work: OpenWork) -> LatencyOf:
+    """Requests when there are enough of them for a tail, or nothing else is there; a few training steps are not."""
+    requests_n += int(open_work.requests.sum())
+    return "request" if requests_n >= MIN_REQUESTS or (requests_n and not executions_n) else "execution"
 
 
 def depth_per_slot(wait_ns: Floats, known: Bools, open_work: OpenWork, at: Interval) -> Floats:
@@ -129,7 +139,7 @@ def depth_per_slot(wait_ns: Floats, known: Bools, open_work: OpenWork, at: Inter
     with np.errstate(invalid="ignore", divide="ignore"):
         depth = waited / at.lasted_ns
     has_data = known[at.order] | (waited > 0)
-    if open_work.seen:
+    if open_work.executions_seen:
         has_data = has_data | (at.lasted_ns > 0)
     return np.where(has_data & (at.lasted_ns > 0), depth, np.nan)
 
@@ -140,7 +150,7 @@ def counts_joined(acc: Accumulators) -> Bools:
 
 
 def _waiting_now(open_work: OpenWork, stream: int | None = None) -> int | None:
-    if not open_work.seen:
+    if not open_work.executions_seen:
         return None
     waiting = open_work.waiting if stream is None else open_work.waiting & (open_work.stream == stream)
     return int(waiting.sum())
@@ -189,9 +199,8 @@ def _streams(ran: Work, order: Order, open_work: OpenWork, at: Interval) -> dict
 def _exposed(ran: Work, order: Order, streams: int) -> int:
     rows = ran.rows
     before = np.full(streams + 1, NEVER, np.int64)
-    gaps = exposed_gaps(
-        rows.stream[order], rows.start[order], rows.end[order], rows.enqueue[order], ran.waited[order], before
-    )
+    start, end, enqueue, call = (column[order] for column in (rows.start, rows.end, rows.enqueue, rows.launch))
+    gaps = exposed_gaps(rows.stream[order], start, end, enqueue, call, ran.waited[order], before)
     return int(gaps.sum())
 
 

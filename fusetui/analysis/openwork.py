@@ -20,6 +20,8 @@ LIMIT: Final = 1 << 16
 class OpenWork:
     """Open executions and requests; arrays of shape (m,), m <= LIMIT.
 
+    executions_seen  an open execution was ever sent: only then is "nothing waits" a fact and not just unknown
+
     A later row supersedes only a row of the same kind: an execution of a request does not end the request.
     """
 
@@ -29,7 +31,7 @@ class OpenWork:
         self.enqueue: Ints = np.zeros(0, np.int64)
         self.start: Ints = np.zeros(0, np.int64)
         self._hash: Hashes = np.zeros(0, np.uint64)
-        self.seen = False
+        self.executions_seen = False
         self.forgotten = 0
 
     def __len__(self) -> int:
@@ -41,7 +43,7 @@ class OpenWork:
         any_open = bool(opened.any())
         if not any_open and len(self) == 0:
             return
-        self.seen = self.seen or any_open
+        self.executions_seen = self.executions_seen or bool((opened & (rows.kind == EXECUTION)).any())
         hashes = _hashes(rows)
         known = np.concatenate([self._hash, hashes[opened]])
         concerned = np.flatnonzero(opened | (np.isin(hashes, known) & (rows.kind <= REQUEST)))

@@ -155,7 +155,7 @@ class Launch:
     clock_errors     started before the launch call even began, counted as 0 too
     short            execution shorter than its own launch call
     runtime_outliers launch call over 50 µs; delay_outliers: queue wait over 100 µs
-    exposed_ns       Σ of gaps between consecutive executions of a stream that the launch path explains
+    exposed_ns       Σ over streams of the time a stream stood idle while its next launch was under way, None: unknown
     call             duration of the launch call
     """
 
@@ -231,6 +231,7 @@ class Snapshot:
     slot_start_ns   [S]
     rows_per_s      events per second of trace time over the window
     ingest_per_s    events per second of wall time taken in lately
+    open_waiting, open_running  executions that wait or run now; None when the source never tells of open ones
     raw_from_ns     the raw rows behind the numbers reach back to here (drill-down), None: none kept
     late_rows       rows older than the window when they came; early_rows: in the future or with impossible times
     notes           what the numbers leave out or put together, one line each
@@ -250,8 +251,8 @@ class Snapshot:
     requests: int
     counters: int
     marks_n: int
-    open_waiting: int
-    open_running: int
+    open_waiting: int | None
+    open_running: int | None
     rows_by_slot: Ints
     rows_per_s: float
     ingest_per_s: float

@@ -100,7 +100,7 @@ def _headline(snapshot: Snapshot, slo_ns: int | None) -> tuple[Severity, str]:
 def _nothing(snapshot: Snapshot) -> str:
     if snapshot.filter_text:
         return "nothing matches the filter in this window"
-    waiting = snapshot.open_waiting + snapshot.open_running
+    waiting = (snapshot.open_waiting or 0) + (snapshot.open_running or 0)
     if waiting:
         return f"nothing finished in this window; {waiting} still open"
     return "no executions and no requests in this window"

@@ -277,11 +277,11 @@ class Replay:
         taken = 0
         while number < len(self._index.rows) and taken < MAX_ROWS_PER_POLL:
             batch, visible = self._visible(number, position_ns)
-            if batch is not None and visible > offset:
+            if visible > offset:
                 out.append(batch.slice(offset, visible - offset))
                 taken += visible - offset
                 offset = visible
-            if batch is not None and visible < int(self._index.rows[number]):
+            if int(self._run_last_ns[number]) > position_ns:
                 break
             number, offset = number + 1, 0
         with self._lock:
@@ -291,8 +291,8 @@ class Replay:
             self._rows_out += taken
         return out
 
-    def _visible(self, number: int, position_ns: int) -> tuple[pa.RecordBatch | None, int]:
-        """Batch `number` and how many of its rows the position has reached; (None, 0) when it cannot be read."""
+    def _visible(self, number: int, position_ns: int) -> tuple[pa.RecordBatch, int]:
+        """Batch `number` and how many of its rows the position has reached: none when it cannot be read."""
         before_ns = int(self._run_last_ns[number - 1]) if number else int(self._index.first_ns[0])
         if max(before_ns, int(self._index.first_ns[number])) > position_ns:
             return _NOTHING, 0
@@ -301,7 +301,7 @@ class Replay:
         except TelemetryError as error:
             self._unreadable.add(number)
             self._last_error = str(error)
-            return None, 0
+            return _NOTHING, 0
         if int(self._run_last_ns[number]) <= position_ns:
             return batch, batch.num_rows
         running_ns = np.maximum(np.maximum.accumulate(event_time_ns(batch)), before_ns)

@@ -38,7 +38,8 @@ def parse_bytes(text: str) -> int:
     match = _SIZE.match(text)
     if match is None:
         raise ValueError(f"{text!r} is not a size; try 512MiB or 2G")
-    return round(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+    power: int = 1024 ** " kmgt".index(match[2].lower() or " ")
+    return round(float(match[1]) * power)
 
 
 def parse_position_ns(text: str, start_ns: int, end_ns: int, now_ns: int, clock: str = "epoch") -> int:

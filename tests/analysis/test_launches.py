@@ -21,7 +21,8 @@ def work_of(*rows: dict[str, Any]) -> Work:
 
 def gaps_of(work: Work, before: int = NEVER) -> Ints:
     order = by_key_and_end(work.rows.stream, work.rows.end)
-    columns = (work.rows.stream, work.rows.start, work.rows.end, work.rows.enqueue, work.waited)
+    rows = work.rows
+    columns = (rows.stream, rows.start, rows.end, rows.enqueue, rows.launch, work.waited)
     return exposed_gaps(*(column[order] for column in columns), np.full(4, before, np.int64))
 
 
@@ -60,29 +61,43 @@ def test_calls_of_later_nodes_are_not_counted_again() -> None:
     assert call[own].tolist() == [3]
 
 
+def launched(enqueue: int | None, start: int, end: int, **more: Any) -> dict[str, Any]:
+    """Work whose launch call began long before."""
+    return run(enqueue, start, end, launch_ns=100, **more)
+
+
 def test_a_device_that_waits_for_the_host_is_exposed() -> None:
     # Ends at 20, the next launch returns at 25, it starts at 30: 10 ns nobody could have filled.
-    assert exposed(run(5, 10, 20), run(25, 30, 40)) == 10
+    assert exposed(launched(5, 10, 20), launched(25, 30, 40)) == 10
 
 
 def test_work_queued_in_time_exposes_nothing() -> None:
-    assert exposed(run(5, 10, 20), run(15, 30, 40)) == 0
-    assert exposed(run(5, 10, 20), run(20, 30, 40)) == 0
+    assert exposed(launched(5, 10, 20), launched(15, 30, 40)) == 0
+    assert exposed(launched(5, 10, 20), launched(20, 30, 40)) == 0
 
 
 def test_back_to_back_overlapping_first_and_unjoined_work_exposes_nothing() -> None:
-    assert exposed(run(5, 10, 20), run(25, 20, 40)) == 0
-    assert exposed(run(5, 10, 50), run(25, 30, 60)) == 0
-    assert exposed(run(5, 10, 20)) == 0
-    assert exposed(run(5, 10, 20), run(None, 30, 40)) == 0
-    assert exposed(run(5, 10, 20), run(25, 30, 40, node=2)) == 0
+    assert exposed(launched(5, 10, 20), launched(25, 20, 40)) == 0
+    assert exposed(launched(5, 10, 50), launched(25, 30, 60)) == 0
+    assert exposed(launched(5, 10, 20)) == 0
+    assert exposed(launched(5, 10, 20), launched(None, 30, 40)) == 0
+    assert exposed(launched(5, 10, 20), launched(25, 30, 40, node=2)) == 0
 
 
 def test_streams_have_their_own_gaps() -> None:
-    other = {**run(25, 30, 40), "stream": "t"}
-    assert exposed(run(5, 10, 20), other) == 0
-    assert exposed(run(5, 10, 20), other, run(45, 50, 60), {**run(50, 55, 70), "stream": "t"}) == 30 + 15
+    other = {**launched(25, 30, 40), "stream": "t"}
+    assert exposed(launched(5, 10, 20), other) == 0
+    assert exposed(launched(5, 10, 20), other, launched(45, 50, 60), {**launched(50, 55, 70), "stream": "t"}) == 30 + 15
 
 
 def test_gaps_go_on_from_the_rows_before() -> None:
-    assert gaps_of(work_of(run(25, 30, 40)), before=12).tolist() == [18]
+    assert gaps_of(work_of(launched(25, 30, 40)), before=12).tolist() == [18]
+
+
+def test_only_the_launch_is_exposed_not_the_hosts_own_time_before_it() -> None:
+    # Ends at 20, the call begins at 24 and returns at 27, the work starts at 30: 6 ns.
+    assert exposed(run(5, 10, 20, launch_ns=3), run(27, 30, 40, launch_ns=3)) == 6
+
+
+def test_without_a_launch_call_nothing_is_known() -> None:
+    assert exposed(run(5, 10, 20), run(25, 30, 40)) == 0

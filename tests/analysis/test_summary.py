@@ -48,7 +48,7 @@ def test_a_summary_by_hand() -> None:
     found = summarise_trace(ListTrace([batch_of(rows[:2]), batch_of(rows[2:])]))
     assert (found["executions"], found["requests"], found["counters"], found["marks"]) == (3, 0, 1, 1)
     assert (found["span_ns"], found["busy_ns"], found["idle_ns"]) == (80, 70, 10)
-    assert found["launch"]["exposed_ns"] == 10
+    assert found["launch"]["exposed_ns"] == 9
     assert (found["launch"]["joined"], found["launch"]["orphans"], found["launch"]["total"]) == (2, 1, 3)
     assert found["launch"]["call_ns"]["max"] == 4
     assert (found["queue_wait_ns"]["n"], found["queue_wait_ns"]["p50"], found["queue_wait_ns"]["max"]) == (2, 5, 20)

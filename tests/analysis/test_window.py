@@ -176,17 +176,17 @@ def test_a_source_without_clock_is_followed_back() -> None:
     assert found.now_ns == 5 * MS + 1
 
 
-def test_requests_are_the_latency_when_there_are_any() -> None:
-    rows = [
-        {"kind": "request", "enqueue_ns": 0, "start_ns": 5, "end_ns": 100, "request": 1},
-        {"kind": "request", "start_ns": 20, "end_ns": 50, "request": 2},
-        {"start_ns": 10, "end_ns": 11},
-    ]
-    found = look(window_over([batch_of(rows)], S - 1), S - 1)
-    assert (found.latency_of, found.latency.n, found.latency.max_ns, found.latency.p50_ns) == ("request", 2, 100, 30)
-    assert (found.requests, found.executions, found.service.n) == (2, 1, 1)
-    only = look(window_over([batch_of(rows[2:])], S - 1), S - 1)
-    assert (only.latency_of, only.latency.max_ns) == ("execution", 1)
+def test_requests_are_the_latency_when_there_are_enough_of_them() -> None:
+    first = {"kind": "request", "enqueue_ns": 0, "start_ns": 5, "end_ns": 100, "request": 1}
+    others = [{"kind": "request", "start_ns": 20, "end_ns": 50, "request": 2 + i} for i in range(19)]
+    ran = {"start_ns": 10, "end_ns": 11}
+    found = look(window_over([batch_of([first, *others, ran])], S - 1), S - 1)
+    assert (found.latency_of, found.latency.n, found.latency.max_ns, found.latency.p50_ns) == ("request", 20, 100, 30)
+    assert (found.requests, found.executions, found.service.n) == (20, 1, 1)
+    few = look(window_over([batch_of([first, *others[1:], ran])], S - 1), S - 1)
+    assert (few.latency_of, few.latency.n, few.latency.max_ns) == ("execution", 1, 1)
+    alone = look(window_over([batch_of([first])], S - 1), S - 1)
+    assert (alone.latency_of, alone.latency.max_ns) == ("request", 100)
 
 
 def test_open_work_counts_until_it_is_superseded() -> None:

@@ -183,6 +183,20 @@ def test_fraction_is_clamped_and_nan_refused() -> None:
         replay.seek_fraction(float("nan"))
 
 
+class ShrinkingTrace(ListTrace):
+    """Its index promises one row more per batch than reading gives: impossible rows are dropped on the way in."""
+
+    def index(self) -> BatchIndex:
+        index = super().index()
+        return BatchIndex(index.first_ns, index.last_ns, index.rows + 1)
+
+
+def test_rows_dropped_on_reading_do_not_stop_the_replay() -> None:
+    replay = Replay(ShrinkingTrace([[1, 2], [3], [4]]), window_ns=10**9, wall_ns=Wall())
+    replay.seek_ns(4)
+    assert drain(replay) == [1, 2, 3, 4]
+
+
 class GrowingTrace(ListTrace):
     def __init__(self) -> None:
         super().__init__([[0], [10]])

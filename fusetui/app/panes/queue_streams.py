@@ -35,7 +35,7 @@ class QueueStreamsPane(ListPane):
 Formula   queue wait = max(0, start_ns - enqueue_ns); of a graph launch only the first node waits (column node).
 Heat      p99 per time slot (the maximum where a slot has fewer than 100), dark to light from 0 to the largest seen
           in any stream; over two decades the steps are logarithmic.
-depth     executions enqueued and not started, now
+depth     executions enqueued and not started: the 95th percentile over the window, weighted by time
 oldest    age of the oldest one still waiting; in the warning colour, and ▲ below, when older than the objective
 Columns   stream, enqueue_ns, start_ns, node
 ≥         a lower bound: work still waiting is older than that.
@@ -107,13 +107,12 @@ def ordered(snapshot: Snapshot) -> list[StreamRow]:
 
 
 def _texts(row: StreamRow) -> tuple[str, ...]:
-    depth = row.waiting if row.depth.now is None else row.depth.now
     return (
         row.name,
         "",
         quantile_text(row.wait, "p99"),
         quantile_text(row.wait, "p95"),
-        fmt.count(depth),
+        fmt.count(row.depth.p95),
         fmt.duration(row.oldest_open_ns, at_least=row.oldest_open_ns is not None),
     )
 
@@ -126,7 +125,8 @@ def _row_inks(row: StreamRow, snapshot: Snapshot, inks: dict[str, int]) -> tuple
 def _draw_total(canvas: Canvas, y: int, snapshot: Snapshot, hidden: int) -> None:
     if y >= canvas.height:
         return
-    text = f"waiting {fmt.count(snapshot.open_waiting).strip()}"
+    known = snapshot.open_waiting is not None
+    text = f"waiting {fmt.count(snapshot.open_waiting).strip()}" if known else "waiting now: not told by this source"
     if snapshot.oldest_open_ns is not None:
         text += f", oldest {fmt.lower_bound(snapshot.oldest_open_ns)}"
     late = over(snapshot.oldest_open_ns, snapshot.header.slo_ns)
