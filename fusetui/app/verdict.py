@@ -42,7 +42,7 @@ def verdict(snapshot: Snapshot | None) -> Verdict:
     if severity in ("ok", "calm") and (losses or _contradictions(snapshot)):
         severity = "warn"
     if severity == "unknown":
-        return Verdict(severity, "; ".join((head, *losses)))
+        return Verdict(severity, "; ".join((head, *losses, *notes)))
     calm = ["nothing lost"]
     tail = [] if slo_ns else ["no SLO set"]
     text = f"{head}: " + "; ".join((*losses, *notes, *([] if losses else calm), *tail))
@@ -86,15 +86,20 @@ def _headline(snapshot: Snapshot, slo_ns: int | None) -> tuple[Severity, str]:
     scale, unit = fmt.duration_unit(slo_ns)
     slo = f"{fmt.short(slo_ns / scale)} {unit}"
     if over is None:
-        return "unknown", f"{_noun(snapshot)}: too few samples to hold against SLO {slo} ({latency.why or latency.n})"
+        return "unknown", f"{_noun(snapshot)}: too few samples to hold against SLO {slo} ({_why(latency)})"
     name, ns = over
     if ns > slo_ns:
         return "breach", f"{name} {_value(latency, name, ns)} over SLO {slo}{_when(snapshot, slo_ns)}"
     if name != "p99":
-        return "unknown", f"{name} {_value(latency, name, ns)} under SLO {slo}, but {latency.why or 'p99 not known'}"
+        return "unknown", f"{name} {_value(latency, name, ns)} under SLO {slo}, but {_why(latency)}"
     if "p99" in latency.at_least:
         return "unknown", f"p99 ≥ {_text(ns)}, SLO {slo}: work still open may pass it"
     return "ok", f"{_noun(snapshot)} {_quantiles(latency)} under SLO {slo}"
+
+
+def _why(latency: Tail) -> str:
+    """Why p99 is not told; what is said of rarer quantiles does not matter here."""
+    return latency.why.partition(";")[0] or "p99 is not known"
 
 
 def _nothing(snapshot: Snapshot) -> str:
@@ -155,7 +160,8 @@ def _queue(snapshot: Snapshot) -> list[str]:
     if len(waits) > 1:
         worst = max(waits, key=lambda row: row.wait.p99_ns or 0)
         if worst.wait.p99_ns:
-            notes.append(f"longest on stream {fmt.clip(worst.name, 24)}, p99 {_text(worst.wait.p99_ns)}")
+            longest = "longest" if notes else "queue wait longest"
+            notes.append(f"{longest} on stream {fmt.clip(worst.name, 24)}, p99 {_text(worst.wait.p99_ns)}")
     return notes
 
 
