@@ -44,9 +44,9 @@ def arrange(width: int, height: int, count: int, *, lead: bool = False, tall_str
     slots = rows * columns
     lead = lead and columns > 1 and rows > 1
     shown = min(count, slots - (columns - 1 if lead else 0))
-    # A third column of one pane only makes the two others narrow.
-    if columns == 3 and shown - lead in (1, 2):
-        columns = shown - lead
+    # Four panes are two rows of two, and one or two leave no room for a third column to be filled.
+    if columns == 3 and shown - lead in (1, 2, 4):
+        columns = min(2, shown - lead)
     spans = [1] * shown
     if lead:
         spans[0] = columns
