@@ -28,7 +28,7 @@ class Line(Widget):
         """Take a new frame; the line is sent again only when it looks different."""
         self._frame = frame
         canvas = self._drawn()
-        if canvas.width != self._canvas.width or not canvas.same_lines(self._canvas).all():
+        if canvas.width != self._canvas.width or canvas.changes(self._canvas).any():
             self._canvas = canvas
             self.refresh()
 

@@ -83,7 +83,8 @@ def test_too_few_samples_are_not_judged() -> None:
     few = calm(latency=Tail(37, MS, 2 * MS, None, why="p99 needs n ≥ 100, have 37; p999 needs n ≥ 1000, have 37"))
     assert few.severity == "unknown"
     assert few.text == (
-        "p95 2.00 ms under SLO 50 ms, but p99 needs n ≥ 100, have 37; queue wait longest on stream prefill, p99 59.4 ms; λ 0.31"
+        "p95 2.00 ms under SLO 50 ms, but p99 needs n ≥ 100, have 37; "
+        "queue wait longest on stream prefill, p99 59.4 ms; λ 0.31"
     )
     bound = calm(latency=Tail(500, MS, 2 * MS, 3 * MS, open_n=400, at_least=frozenset({"p99"})))
     assert bound.severity == "unknown"

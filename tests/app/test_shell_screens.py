@@ -21,7 +21,7 @@ from fusetui.app.pane import Pane
 from fusetui.app.screens.base import TelemetryScreen
 from fusetui.telemetry.text import safe_text
 
-STATES = ("live", "playing", "paused", "ended", "nothing", "no data", "one device", "64 devices")
+STATES = ("live", "paused", "ended", "nothing", "no data", "one device", "64 devices")
 SCREENS = ("overview", "tail", "queue", "cores")
 STORED = Path(__file__).parent / "screens"
 
