@@ -31,7 +31,7 @@ from fusetui.telemetry.text import safe_text
 LIVE_WINDOW_NS: Final = 60_000_000_000
 FIT_ROWS: Final = 500_000
 """A replay up to this size has its whole trace in the window."""
-EXACT_FIT_ROWS: Final = 100_000
+EXACT_FIT_ROWS: Final = 50_000
 """A longer one gets a window of about so many rows: exact numbers, and a new place on the screen at once."""
 COALESCE_ROWS: Final = 10_000
 MAX_SHARE: Final = 0.05
@@ -50,7 +50,7 @@ class Ingest:
     """Takes in a source and keeps the newest Snapshot.
 
     window_ns     length of the window; None: 60 s live, the whole trace in a replay (of a trace of more than 500k
-                  rows as much as holds about 100k)
+                  rows as much as holds about 50k)
     memory_bytes  bound for raw rows and histograms together
     tick_s        seconds between snapshots
     source        what it was made with
@@ -151,7 +151,7 @@ class Ingest:
             if self.source.generation != self._generation:
                 self._jump()
             self._take(batches)
-            if self._moved_standing():
+            if self._moved_standing(batches):
                 self._due_s = 0.0
             if self._rebuild:
                 self._refill()
@@ -163,10 +163,13 @@ class Ingest:
                 self._publish()
                 self._due_s = now + max(self._tick_s, (time.thread_time() - began) / MAX_SHARE)
 
-    def _moved_standing(self) -> bool:
-        """Somebody stepped or jumped ahead while the replay stood: show it at once, not at the next tick."""
+    def _moved_standing(self, batches: Sequence[pa.RecordBatch]) -> bool:
+        """Somebody stepped or jumped ahead while the replay stood: show it at once, not at the next tick.
+
+        The rows of the new place may come a poll after the place itself.
+        """
         transport, last = self.source.transport, self.snapshot
-        if transport is None or last is None or self.source.now_ns() == last.now_ns:
+        if transport is None or last is None or not (batches or self.source.now_ns() != last.now_ns):
             return False
         state = transport.state()
         return not state.playing and not state.growing

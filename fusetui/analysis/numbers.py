@@ -21,7 +21,6 @@ from fusetui.analysis.rings import HistogramRing
 from fusetui.analysis.snapshot import Depth, LatencyOf, Tail, TailCohort
 from fusetui.analysis.work import Work, executions, requests
 
-
 MIN_REQUESTS = 20
 """Requests from which on the tail is theirs: fewer have no 95th percentile worth the name."""
 

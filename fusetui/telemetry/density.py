@@ -8,6 +8,8 @@ import numpy.typing as npt
 from fusetui.telemetry.source import BatchIndex
 
 FINE_BINS = 2048
+ENOUGH_BATCHES = 128
+"""With so many batches the index alone tells where the rows are, as finely as a screen shows it."""
 
 
 class DensityMap:
@@ -27,7 +29,7 @@ class DensityMap:
         """New batches or a new span: estimate every batch again, refine later."""
         self._index, self._start_ns, self._end_ns = index, start_ns, end_ns
         self._bins = sum((self._spread(number) for number in range(len(index.rows))), np.zeros(FINE_BINS))
-        self._unread = list(range(len(index.rows)))[::-1]
+        self._unread = list(range(len(index.rows)))[::-1] if len(index.rows) < ENOUGH_BATCHES else []
 
     def next_unread(self) -> int | None:
         """A batch that is only estimated so far, earliest first."""

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,17 @@ from fusetui.telemetry.source import BatchIndex, SourceHealth, State, Trace, Tra
 
 MAX_ROWS_PER_POLL = 1_000_000
 _REFRESH_EVERY_NS = 250_000_000
+_FRAME_S = 0.02
 _NOTHING = pa.RecordBatch.from_arrays([], names=[])
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The batch being played, and the running maximum of its event times."""
+
+    number: int
+    batch: pa.RecordBatch
+    running_ns: npt.NDArray[np.int64]
 
 
 class Replay:
@@ -54,6 +65,8 @@ class Replay:
         self._lock = threading.RLock()
         self._steered = threading.Condition(self._lock)
         self._cursor = (0, 0)
+        self._polled_ns: int | None = None
+        self._held: _Held | None = None
         self._laps = 0
         self._jumps = 0
         self._limit_ns: int | None = None
@@ -74,16 +87,20 @@ class Replay:
         with self._lock:
             self._grow()
         out = self._advance()
-        if out or self._map_density():
+        if out:
             return out
+        if self._map_density():
+            return self._advance()
         with self._lock:
-            self._steered.wait(min(timeout_s, 0.02) if self._clock.playing else timeout_s)
+            if self._clock.playing and not self._clock.at_end:
+                self._steered.wait(min(timeout_s, _FRAME_S))
+            elif self._jumps == self.generation and self._polled_ns in (None, self._clock.position_ns()):
+                self._steered.wait(timeout_s)
         return self._advance()
 
     def now_ns(self) -> int | None:
-        """The position, or None for a trace without rows."""
-        with self._lock:
-            return self._clock.position_ns() if len(self._index.rows) else None
+        """The position that the rows polled so far reach up to, or None for a trace without rows."""
+        return self._polled_ns
 
     def health(self) -> SourceHealth:
         """Counts and the notes of the trace."""
@@ -289,6 +306,7 @@ class Replay:
                 return []
             self._cursor = (number, offset)
             self._rows_out += taken
+            self._polled_ns = position_ns if len(self._index.rows) else None
         return out
 
     def _visible(self, number: int, position_ns: int) -> tuple[pa.RecordBatch, int]:
@@ -296,16 +314,21 @@ class Replay:
         before_ns = int(self._run_last_ns[number - 1]) if number else int(self._index.first_ns[0])
         if max(before_ns, int(self._index.first_ns[number])) > position_ns:
             return _NOTHING, 0
+        if self._held is None or self._held.number != number:
+            self._held = self._hold(number, before_ns)
+        if int(self._run_last_ns[number]) <= position_ns:
+            return self._held.batch, self._held.batch.num_rows
+        return self._held.batch, int(np.searchsorted(self._held.running_ns, position_ns, side="right"))
+
+    def _hold(self, number: int, before_ns: int) -> _Held:
+        """Read a batch; it is played through over many polls."""
         try:
             batch = self._trace.read(number)
         except TelemetryError as error:
             self._unreadable.add(number)
             self._last_error = str(error)
-            return _NOTHING, 0
-        if int(self._run_last_ns[number]) <= position_ns:
-            return batch, batch.num_rows
-        running_ns = np.maximum(np.maximum.accumulate(event_time_ns(batch)), before_ns)
-        return batch, int(np.searchsorted(running_ns, position_ns, side="right"))
+            return _Held(number, _NOTHING, np.zeros(0, np.int64))
+        return _Held(number, batch, np.maximum(np.maximum.accumulate(event_time_ns(batch)), before_ns))
 
     def _map_density(self) -> bool:
         """Refine the density by one batch; False when there is nothing left to refine."""

@@ -125,10 +125,11 @@ def test_step_both_ways_is_exact() -> None:
     replay.seek_ns(50)
     drain(replay)
     replay.step(7)
-    assert replay.now_ns() == 57
+    assert replay.state().position_ns == 57
     assert drain(replay) == [51, 52, 53, 54, 55, 56, 57]
+    assert replay.now_ns() == 57
     replay.step(-30)
-    assert (replay.now_ns(), drain(replay)[-1]) == (27, 27)
+    assert (drain(replay)[-1], replay.now_ns()) == (27, 27)
 
 
 def test_loop_starts_a_new_generation() -> None:
@@ -167,6 +168,12 @@ def test_density_is_exact_once_read() -> None:
     assert replay.density(0).shape == (0,)
 
 
+def test_many_batches_need_no_reading_for_the_density() -> None:
+    replay, _ = make([[i * 10, i * 10 + 9] for i in range(200)])
+    assert replay._density.next_unread() is None
+    assert replay.density(4).tolist() == pytest.approx([100] * 4, abs=2)
+
+
 def test_empty_trace_is_not_a_time() -> None:
     replay, _ = make([])
     assert replay.now_ns() is None
@@ -176,9 +183,9 @@ def test_empty_trace_is_not_a_time() -> None:
 def test_fraction_is_clamped_and_nan_refused() -> None:
     replay, _ = make([[0], [1000]])
     replay.seek_fraction(0.5)
-    assert replay.now_ns() == 500
+    assert replay.state().position_ns == 500
     replay.seek_fraction(7)
-    assert replay.now_ns() == 1000
+    assert replay.state().position_ns == 1000
     with pytest.raises(ValueError):
         replay.seek_fraction(float("nan"))
 
