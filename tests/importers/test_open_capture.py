@@ -102,11 +102,11 @@ def _nsys(path: Path) -> None:
     ("content", "name"),
     [
         (b"", "the file is empty"),
-        (gzip.compress(b""), "gzip of: nothing in it"),
+        (gzip.compress(b"", mtime=0), "gzip of: nothing in it"),
         (_nsys, "Nsight Systems export"),
         (pickle.dumps({"segments": []}), "Python pickle"),
         (b'{"schema": "1.0.1", "pid": 1, "nodes": [{"id": 1}]}', "PyTorch execution trace"),
-        (gzip.compress(b'{"schema": "1.0.1", "nodes": []}'), "gzip of: PyTorch execution trace"),
+        (gzip.compress(b'{"schema": "1.0.1", "nodes": []}', mtime=0), "gzip of: PyTorch execution trace"),
         (b'[\n{"cat" : "Session","pid" :1,"ts" :3,"ph" : "X","name" :"model_run"}', "ONNX Runtime profile"),
         (b'{"displayTimeUnit":"ns","traceEvents":[{"ph":"M","args":{"name":"/host:CPU"}}]}', "JAX or XProf trace"),
         (b'{"rocprofiler-sdk-tool":[{"metadata":{}}]}', "rocprofv3 JSON"),
