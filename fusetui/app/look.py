@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast
 
 from fusetui.app.glyphs import BRAILLE, Glyphs
 from fusetui.app.palette import DEFAULT, Palette
 
 
-@runtime_checkable
 class Dressed(Protocol):
     """An app that decides how panes look. Assign a new palette or glyph set; panes take it up at their next repaint."""
 
@@ -18,6 +17,8 @@ class Dressed(Protocol):
 
 def look_of(app: object) -> tuple[Palette, Glyphs]:
     """The palette and glyphs of an app, the defaults when it has none."""
-    if isinstance(app, Dressed):
-        return app.palette, app.glyphs
+    # Every pane asks at every tick: an isinstance check against a protocol costs more than the rest of the asking.
+    if hasattr(app, "palette") and hasattr(app, "glyphs"):
+        dressed = cast(Dressed, app)
+        return dressed.palette, dressed.glyphs
     return DEFAULT, BRAILLE

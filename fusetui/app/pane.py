@@ -80,8 +80,11 @@ class Pane(Widget, can_focus=True):
         """Take up a snapshot at monotonic time `now_s` and repaint the cells that changed, if anybody can see them."""
         self.snapshot = snapshot
         self._now_s = now_s
-        if self.is_attached and self._drawn_from() != self._drawn:
-            self.repaint()
+        if not self.is_attached:
+            return
+        wanted = self._drawn_from()
+        if wanted != self._drawn:
+            self.repaint(wanted)
 
     def extra_state(self) -> tuple[object, ...]:
         """What else than the snapshot the drawing depends on and is changed from outside between two `show`s."""
@@ -93,15 +96,15 @@ class Pane(Widget, can_focus=True):
         seen = None if self.snapshot is None else (self.snapshot.version, self.snapshot.taken_s)
         return (seen, self._trust_marks(), id(palette), glyphs.name, self.size, *self.extra_state())
 
-    def repaint(self) -> None:
-        """Draw again from the snapshot at hand."""
+    def repaint(self, drawn: tuple[object, ...] | None = None) -> None:
+        """Draw again from the snapshot at hand; `drawn` is what `_drawn_from` just said."""
         if not self.is_attached or not self.screen.is_current or not self.is_on_screen:
             return
         palette, glyphs = look_of(self.app)
         width, height = self.size
         fresh = Canvas(width, height, glyphs)
         self.compose_canvas(fresh)
-        self._drawn = self._drawn_from()
+        self._drawn = self._drawn_from() if drawn is None else drawn
         old, redress = self._canvas, palette is not self._palette or glyphs is not self._glyphs
         self._canvas, self._palette, self._glyphs = fresh, palette, glyphs
         if redress or len(self._strips) != height or (old.width, old.height) != (width, height):

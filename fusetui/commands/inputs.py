@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 from stat import S_ISFIFO, S_ISSOCK
+from typing import BinaryIO
 
 from fusetui.data import data_dir
 from fusetui.telemetry.errors import TelemetryError
@@ -47,8 +48,8 @@ def open_trace(specs: list[str], args: argparse.Namespace) -> Trace:
     return open_capture([capture_path(s) for s in specs], memory_bytes=args.memory, isolate=args.isolate)
 
 
-def open_live(spec: str, args: argparse.Namespace) -> Source:
-    """The live source named on the command line."""
+def open_live(spec: str, args: argparse.Namespace, stdin: BinaryIO | None = None) -> Source:
+    """The live source named on the command line; `stdin`: what `-` reads when the keyboard took its place."""
     from fusetui.sources.registry import open_source
 
     return open_source(
@@ -57,6 +58,7 @@ def open_live(spec: str, args: argparse.Namespace) -> Source:
         token=getattr(args, "token", None),
         allow_remote=getattr(args, "allow_remote", False),
         overflow=getattr(args, "overflow", "block"),
+        stdin=stdin,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from typing import BinaryIO
 
 from fusetui.commands.inputs import open_live
 from fusetui.commands.watch import watch
@@ -11,9 +12,10 @@ from fusetui.commands.watch import watch
 
 def run(args: argparse.Namespace) -> int:
     """Open the source, watch it."""
+    stdin: BinaryIO | None = None
     if args.source == "-":
         from fusetui.app.terminal import stdin_is_data
 
-        stdin_is_data()
-    source = open_live(args.source, args)
-    return watch(source, args, title=args.source, bookmarks_key="live-" + re.sub(r"\W+", "-", args.source))
+        stdin = stdin_is_data()
+    source = open_live(args.source, args, stdin)
+    return watch(source, args, title="stdin" if args.source == "-" else args.source, bookmarks_key="live-" + re.sub(r"\W+", "-", args.source))

@@ -144,4 +144,4 @@ class ArrowSource:
 
 def open_spec(spec: str, options: OpenOptions) -> ArrowSource:
     """`-`, `unix:/path`, `tcp:host:port` or a path."""
-    return ArrowSource(parse_address(spec), options)
+    return ArrowSource(parse_address(spec), options, stdin=options.stdin)

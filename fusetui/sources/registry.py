@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from pathlib import Path
-from typing import Protocol, cast
+from typing import BinaryIO, Protocol, cast
 
 import fusetui.sources
 from fusetui.sources.spec import OpenOptions, Overflow
@@ -37,13 +37,14 @@ def open_source(
     overflow: Overflow = "block",
     token: str | None = None,
     allow_remote: bool = False,
+    stdin: BinaryIO | None = None,
 ) -> Source:
     """Open a live source by what a person typed: `host`, `sim:rate=20000`, `-`, `unix:/path`, `tcp:host:port`, a pipe.
 
     memory_bytes  what it may hold of batches not yet polled; the others: see OpenOptions
     Errors: TelemetryError; for a spec that means nothing it lists what there is.
     """
-    options = OpenOptions(memory_bytes, overflow, token, allow_remote)
+    options = OpenOptions(memory_bytes, overflow, token, allow_remote, stdin)
     modules = source_modules()
     name = spec.partition(":")[0]
     for module in modules:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from fusetui.telemetry.errors import TelemetryError
 
@@ -16,6 +16,7 @@ class OpenOptions:
 
     memory_bytes  what the source may hold of batches not yet polled
     overflow      when that is full: "block" stops reading the producer, "drop" counts and drops whole batches
+    stdin         what "-" reads (None: file descriptor 0)
     token         what each connecting producer must show (None: nothing)
     allow_remote  listen beyond this machine; needs a token, which travels in the clear like the telemetry: tunnel it
     """
@@ -24,6 +25,7 @@ class OpenOptions:
     overflow: Overflow = "block"
     token: str | None = None
     allow_remote: bool = False
+    stdin: BinaryIO | None = None
 
 
 def parameters(spec: str, known: tuple[str, ...]) -> dict[str, float]:
