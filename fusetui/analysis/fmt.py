@@ -57,6 +57,8 @@ def short(value: float) -> str:
     """The shortest text of at most three significant digits: 50, 2.5, 0.25 (an axis label)."""
     if not math.isfinite(value):
         return DASH
+    if 0 < abs(value) < 0.1:
+        return f"{value:.2g}"
     text = number(value).strip()
     return text.rstrip("0").rstrip(".") if "." in text else text
 

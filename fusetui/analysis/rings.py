@@ -90,7 +90,7 @@ class HistogramRing:
         self._dirty[slots] = True
 
     def series(self, key: int) -> tuple[Floats, Floats, Floats]:
-        """p50, p95, p99 per ring slot of one key, [S]; NaN below 1, 20 and 100 samples."""
+        """p50, p95, p99 per ring slot of one key, [S]; nearest rank: p99 of fewer than 100 is the maximum; NaN: none."""
         self._refresh()
         return self._p50[key], self._p95[key], self._p99[key]
 
@@ -100,10 +100,8 @@ class HistogramRing:
         return self._all[0], self._all[1], self._all[2]
 
     def heat(self, key: int) -> Floats:
-        """p99 per ring slot, the maximum where a slot has fewer than 100 samples, NaN where it has none; [S]."""
-        p99 = self.series(key)[2]
-        few = np.where(self.n[key] > 0, self.max_ns[key].astype(np.float64), np.nan)
-        return np.where(np.isnan(p99), few, p99)
+        """p99 per ring slot, NaN where it has no samples; [S]."""
+        return self.series(key)[2]
 
     def _refresh(self) -> None:
         """Quantiles of the slots that changed since the last look."""
@@ -115,16 +113,14 @@ class HistogramRing:
         flat = counts.reshape(-1, high - low)
         shape = (self.used, dirty.size)
         largest = self.max_ns[: self.used, dirty]
-        for cache, together, (q, least) in zip(
-            (self._p50, self._p95, self._p99), self._all, ((0.5, 1), (0.95, 20), (0.99, 100)), strict=True
-        ):
-            cache[: self.used, dirty] = _quantiles(flat, q, least, low, largest.reshape(-1)).reshape(shape)
+        for cache, together, q in zip((self._p50, self._p95, self._p99), self._all, (0.5, 0.95, 0.99), strict=True):
+            cache[: self.used, dirty] = _quantiles(flat, q, low, largest.reshape(-1)).reshape(shape)
             merged = counts.sum(axis=0, dtype=np.int64)
-            together[dirty] = _quantiles(merged, q, least, low, largest.max(axis=0))
+            together[dirty] = _quantiles(merged, q, low, largest.max(axis=0))
         self._dirty[:] = False
 
 
-def _quantiles(counts: Codes, q: float, least: int, low: int, largest: Ints) -> Floats:
+def _quantiles(counts: Codes, q: float, low: int, largest: Ints) -> Floats:
     found = rank_buckets(counts, q)
     values = np.minimum(REPRESENTATIVE[np.maximum(found, 0) + low], largest)
-    return np.where(counts.sum(axis=1) >= least, values, np.nan)
+    return np.where(counts.sum(axis=1) > 0, values, np.nan)

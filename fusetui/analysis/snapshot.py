@@ -48,7 +48,10 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class TailSeries:
-    """Quantiles per time slot, ns. n [S] int64; p50_ns, p95_ns, p99_ns [S] float64, NaN without enough samples."""
+    """Quantiles per time slot, ns. n [S] int64; p50_ns, p95_ns, p99_ns [S] float64, NaN: none.
+
+    Nearest rank: in a slot of fewer than 100 samples p99 is the maximum, of fewer than 20 p95 is it too.
+    """
 
     n: Ints
     p50_ns: Floats

@@ -18,4 +18,9 @@ def run(args: argparse.Namespace) -> int:
 
         stdin = stdin_is_data()
     source = open_live(args.source, args, stdin)
-    return watch(source, args, title="stdin" if args.source == "-" else args.source, bookmarks_key="live-" + re.sub(r"\W+", "-", args.source))
+    return watch(
+        source,
+        args,
+        title="stdin" if args.source == "-" else args.source,
+        bookmarks_key="live-" + re.sub(r"\W+", "-", args.source),
+    )

@@ -86,7 +86,10 @@ def _draw_columns(plot: Canvas, per_column: Floats) -> None:
 
 
 def _column_of(at_ns: float, low: float, high: float, width: int) -> int:
-    return min(width - 1, max(0, int(math.log(at_ns / low) / math.log(high / low) * width)))
+    # Logarithms apart: a quotient of two floats can overflow.
+    span = math.log(high) - math.log(low)
+    share = (math.log(at_ns) - math.log(low)) / span if span > 0 else 0.0
+    return min(width - 1, max(0, int(share * width)))
 
 
 def _draw_marks(canvas: Canvas, marks: Sequence[QuantileMark], low: float, high: float, rows: int) -> None:

@@ -24,7 +24,8 @@ Unit      the one in the title; the labels at the right are of the whole window,
 Columns   kind, enqueue_ns, start_ns, end_ns
 ┊         a mark (row of kind mark)
 ≥         a lower bound: work still open is older than that.
-—         p99 is not told below 100 samples; a gap in a line is a slot without enough of them.
+—         p99 of the window is not told below 100 samples. In a slot of fewer than 100 the p99 line is the slowest
+          one, of fewer than 20 the p95 line too. A gap in a line is a slot without any.
 Blind to  work that was never enqueued or recorded; in slots with few requests p99 is close to the maximum."""
 
     def title(self, snapshot: Snapshot | None) -> str:
