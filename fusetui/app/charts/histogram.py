@@ -15,6 +15,7 @@ from fusetui.app.palette import DATA, Ink
 
 Floats = npt.NDArray[np.float64]
 _MAX_RANGE = 1e6
+_MAX_NS = float(1 << 63)  # a duration is an int64; what is beyond is no duration and gets no mark
 _FINE_BELOW = 1e3
 _BLANK = ord(" ")
 
@@ -50,7 +51,7 @@ def span_of(edges_ns: Floats, counts: npt.NDArray[np.int64], marks: Sequence[Qua
     above = filled[edges_ns[filled] > 0]
     low = max(float(edges_ns[above[0]]) if len(above) else 0.0, high / _MAX_RANGE, 1.0)
     for mark in marks:
-        if math.isfinite(mark.at_ns) and mark.at_ns >= 1:
+        if 1 <= mark.at_ns <= _MAX_NS:
             low, high = min(low, mark.at_ns), max(high, mark.at_ns)
     return (low / 1.1, high * 1.1) if math.isfinite(high) else (0.0, 0.0)
 
@@ -86,17 +87,14 @@ def _draw_columns(plot: Canvas, per_column: Floats) -> None:
 
 
 def _column_of(at_ns: float, low: float, high: float, width: int) -> int:
-    # Logarithms apart: a quotient of two floats can overflow.
-    span = math.log(high) - math.log(low)
-    share = (math.log(at_ns) - math.log(low)) / span if span > 0 else 0.0
-    return min(width - 1, max(0, int(share * width)))
+    return min(width - 1, max(0, int(math.log(at_ns / low) / math.log(high / low) * width)))
 
 
 def _draw_marks(canvas: Canvas, marks: Sequence[QuantileMark], low: float, high: float, rows: int) -> None:
     """Labels from the right, the most extreme first, so that the tail keeps its label when there is no room."""
     free = canvas.width
     for mark in sorted(marks, key=lambda mark: -mark.at_ns):
-        if not (math.isfinite(mark.at_ns) and mark.at_ns >= 1):
+        if not 1 <= mark.at_ns <= _MAX_NS:
             continue
         x = _column_of(mark.at_ns, low, high, canvas.width)
         for y in range(1, rows):
