@@ -90,7 +90,7 @@ class HistogramRing:
         self._dirty[slots] = True
 
     def series(self, key: int) -> tuple[Floats, Floats, Floats]:
-        """p50, p95, p99 per ring slot of one key, [S]; nearest rank: p99 of fewer than 100 is the maximum; NaN: none."""
+        """p50, p95, p99 per ring slot of one key, [S]; by nearest rank: p99 of fewer than 100 is the maximum."""
         self._refresh()
         return self._p50[key], self._p95[key], self._p99[key]
 

@@ -45,7 +45,8 @@ def open_trace(specs: list[str], args: argparse.Namespace) -> Trace:
     """The captures named on the command line, as one trace."""
     from fusetui.importers.open import open_capture
 
-    return open_capture([capture_path(s) for s in specs], memory_bytes=args.memory, isolate=args.isolate)
+    paths = [capture_path(spec) for spec in specs]
+    return open_capture(paths, memory_bytes=rows_bytes(args.memory) // 2, isolate=args.isolate)
 
 
 def open_live(spec: str, args: argparse.Namespace, stdin: BinaryIO | None = None) -> Source:
@@ -54,12 +55,26 @@ def open_live(spec: str, args: argparse.Namespace, stdin: BinaryIO | None = None
 
     return open_source(
         spec,
-        memory_bytes=args.memory // 4,  # the ingest thread has its own share
+        memory_bytes=queue_bytes(args.memory),
         token=getattr(args, "token", None),
         allow_remote=getattr(args, "allow_remote", False),
         overflow=getattr(args, "overflow", "block"),
         stdin=stdin,
     )
+
+
+_PROGRAM_BYTES = 160 << 20
+"""What the program takes before any row: the interpreter, its libraries and the screen."""
+
+
+def rows_bytes(memory_bytes: int) -> int:
+    """The share of --memory for the rows and histograms of the window."""
+    return max(memory_bytes - _PROGRAM_BYTES, memory_bytes // 4) * 3 // 4
+
+
+def queue_bytes(memory_bytes: int) -> int:
+    """The share of --memory for what a live source has read and nobody has polled yet."""
+    return max(memory_bytes - _PROGRAM_BYTES, memory_bytes // 4) // 4
 
 
 def say(line: str) -> None:

@@ -7,7 +7,7 @@ import json
 import time
 from typing import Any
 
-from fusetui.commands.inputs import is_live, open_live, open_trace, say
+from fusetui.commands.inputs import is_live, open_live, open_trace, rows_bytes, say
 from fusetui.commands.progress import finish_reading
 from fusetui.commands.table import summary_lines
 from fusetui.telemetry.source import Source
@@ -61,7 +61,7 @@ def _live(args: argparse.Namespace) -> dict[str, Any]:
 
     window_ns = args.window or _LIVE_WINDOW_NS
     source: Source = open_live(args.source, args)
-    ingest = Ingest(source, window_ns=window_ns, memory_bytes=args.memory)
+    ingest = Ingest(source, window_ns=window_ns, memory_bytes=rows_bytes(args.memory))
     try:
         ingest.set_filter(args.filter)
         ingest.start()

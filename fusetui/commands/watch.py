@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fusetui.commands.inputs import say
+from fusetui.commands.inputs import rows_bytes, say
 from fusetui.telemetry.source import Source
 
 
@@ -14,7 +14,7 @@ def watch(source: Source, args: argparse.Namespace, *, title: str, bookmarks_key
     from fusetui.analysis.ingest import Ingest
     from fusetui.app.run import run_app
 
-    ingest = Ingest(source, window_ns=args.window, memory_bytes=args.memory, tick_s=1 / args.hz)
+    ingest = Ingest(source, window_ns=args.window, memory_bytes=rows_bytes(args.memory), tick_s=1 / args.hz)
     try:
         ingest.set_filter(args.filter)
     except FilterError as error:
