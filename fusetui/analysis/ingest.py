@@ -10,10 +10,9 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 from fusetui.analysis import rows as row_tables
@@ -27,6 +26,9 @@ from fusetui.analysis.snapshot import Snapshot
 from fusetui.analysis.window import Window
 from fusetui.telemetry.source import Source, SourceHealth, Transport, TransportState
 from fusetui.telemetry.text import safe_text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LIVE_WINDOW_NS: Final = 60_000_000_000
 FIT_ROWS: Final = 500_000

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 from fusetui.analysis.arrays import Bools, Ints
@@ -16,6 +15,9 @@ from fusetui.analysis.durations import LATENCY, SERVICE, WAIT, durations
 from fusetui.analysis.filter import Filter
 from fusetui.analysis.naming import core_label, stream_name
 from fusetui.telemetry.schema import SCHEMA
+
+if TYPE_CHECKING:
+    import polars as pl
 
 DURATIONS: Final = {WAIT: "wait_ns", SERVICE: "service_ns", LATENCY: "latency_ns"}
 _RESULT: Final = pa.schema(
@@ -79,6 +81,8 @@ def rows(batches: Iterable[pa.RecordBatch], query: RowQuery, only: Filter | None
 
 
 def _frame(table: pa.Table) -> pl.DataFrame:
+    import polars as pl  # only a drill-down needs it: the first frame must not wait for it
+
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import polars as pl
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
@@ -17,6 +16,9 @@ from fusetui.app.charts.table import Column, draw_header, draw_row, layout
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import Ink
 from fusetui.app.pane import draw_text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Row = dict[str, Any]
 _TO_MICROSECONDS_NS = 1e6

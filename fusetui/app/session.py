@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Final, Protocol
-
-import polars as pl
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fusetui.analysis.rows import RowQuery
 from fusetui.analysis.snapshot import Ints, Snapshot
@@ -14,6 +12,9 @@ from fusetui.app.bookmarks import MAX_LABEL, Bookmark, Bookmarks
 from fusetui.telemetry.source import Source, Transport
 from fusetui.telemetry.text import safe_text
 from fusetui.telemetry.times import parse_position_ns
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _S: Final = 1_000_000_000
 SPEEDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)

@@ -7,7 +7,6 @@ CPU seconds are user + system of the whole process; medians of 7 runs, interleav
 
 from __future__ import annotations
 
-import os
 import resource
 import statistics
 import subprocess
@@ -43,7 +42,7 @@ def main() -> None:
     """Print medians and ratios."""
     sample = sys.argv[1] if len(sys.argv) > 1 else "sample:torch-serving"
     fusetui = str(Path(sys.executable).with_name("fusetui"))
-    python = os.path.realpath(sys.executable)
+    python = sys.executable
     commands = {
         "python -c pass": [python, "-c", "pass"],
         "--version": [fusetui, "--version"],

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-import polars as pl
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
@@ -14,7 +13,10 @@ from fusetui.analysis.rows import RowQuery
 from fusetui.app.footer import Footer, Hint
 from fusetui.telemetry.text import safe_text
 
-Fetch = Callable[[RowQuery], pl.DataFrame]
+if TYPE_CHECKING:
+    import polars as pl
+
+Fetch: TypeAlias = "Callable[[RowQuery], pl.DataFrame]"
 
 
 class DrillScreen(ModalScreen[None], inherit_bindings=False):
@@ -50,6 +52,8 @@ class DrillScreen(ModalScreen[None], inherit_bindings=False):
 
 async def fetch_rows(fetch: Fetch, query: RowQuery) -> tuple[pl.DataFrame | None, str]:
     """Rows, fetched in a thread, and ""; or None and what went wrong."""
+    import polars as pl  # only a drill-down needs it: the first frame must not wait for it
+
     try:
         return await asyncio.to_thread(fetch, query), ""
     except (ValueError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

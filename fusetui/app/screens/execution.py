@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import polars as pl
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,6 +14,9 @@ from fusetui.app.footer import Hint
 from fusetui.app.rows_table import Row
 from fusetui.app.screens.drill import DrillScreen, Fetch, fetch_rows
 from fusetui.app.timeline import TimelinePane, span_of
+
+if TYPE_CHECKING:
+    pass
 
 MAX_FETCHED = 5000
 MAX_RELATED = 500
@@ -61,7 +63,7 @@ class ExecutionScreen(DrillScreen):
             self.notify(problem, markup=False, severity="warning")
             return
         if request is not None and "request" in rows.columns:
-            rows = rows.filter(pl.col("request") == request)
+            rows = rows.filter(rows["request"] == request)
         if "start_ns" in rows.columns:
             rows = rows.sort("start_ns", nulls_last=True)
         relation = "rows of its request" if request is not None else "rows of its stream meanwhile"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import polars as pl
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,6 +16,9 @@ from fusetui.app.footer import Hint
 from fusetui.app.rows_table import RowsTable
 from fusetui.app.screens.drill import DrillScreen, Fetch, fetch_rows
 from fusetui.app.screens.execution import ExecutionScreen
+
+if TYPE_CHECKING:
+    import polars as pl
 
 GONE = "No rows: the raw rows behind this window are no longer kept, or none match."
 
