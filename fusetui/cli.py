@@ -61,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"fusetui {__version__}")
     _screen_options(parser)
     _source_options(parser)
-    parser.set_defaults(module="live", source="sim")
+    parser.set_defaults(module="live", source="sim", record=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _replay(commands)
     _live(commands)
@@ -99,6 +99,8 @@ def _live(commands: Commands) -> None:
         default="host",
         help="host (default), sim, - (stdin), unix:PATH, tcp:HOST:PORT, or a pipe",
     )
+    command.add_argument("--record", metavar="FILE", help="record what comes, as `fusetui record` does")
+    command.add_argument("--force", action="store_true", help="overwrite FILE")
     _socket_options(command)
     _source_options(command)
     _screen_options(command)

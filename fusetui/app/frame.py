@@ -21,6 +21,7 @@ class Frame:
     cpu          share of one core fusetui takes, bytes_per_s what it sends to the terminal; None: not known yet
     skipped      frames not painted because the terminal was slow; hz: painted now
     density      rows per equal bin of the whole capture, None for a live source
+    recorded     events recorded so far, None when nothing is being recorded; recording_failed: why that stopped
     """
 
     snapshot: Snapshot | None
@@ -36,6 +37,8 @@ class Frame:
     slowed: bool = False
     bookmarks: Sequence[Bookmark] = ()
     density: Ints | None = None
+    recorded: int | None = None
+    recording_failed: str = ""
 
     @property
     def paused(self) -> bool:

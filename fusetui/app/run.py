@@ -15,6 +15,7 @@ from fusetui.app.keymap import keymap_path, load_keymap
 from fusetui.app.session import Feed, Session
 from fusetui.app.shell import Look
 from fusetui.app.themes import DEFAULT, Themes, load_themes
+from fusetui.telemetry.tape import Tape
 from fusetui.telemetry.text import safe_text
 
 NO_TERMINAL = 2
@@ -30,12 +31,14 @@ def run_app(
     mouse: bool,
     slo_ns: int | None,
     bookmarks_key: str,
+    tape: Tape | None = None,
 ) -> int:
     """Show `ingest` until the person leaves; the exit status.
 
     theme, glyphs  names, None: what suits the terminal; hz: frames per second wanted
     slo_ns         latency objective that replaces the capture's own, None: keep that
     bookmarks_key  names the capture whose bookmarks these are
+    tape           where the source is being recorded to
     """
     refusal = terminal.refusal()
     if refusal is not None:
@@ -49,7 +52,7 @@ def run_app(
         problems.append(f"{bookmarks.broken} bookmarks could not be read and are left alone")
     look = Look(themes.usable, chosen, choose_glyphs(glyphs, os.environ), "NO_COLOR" in os.environ)
     app = FusetuiApp(
-        Session(ingest, bookmarks),
+        Session(ingest, bookmarks, tape),
         title=safe_text(title, 200),
         look=look,
         hz=hz,

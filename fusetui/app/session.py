@@ -10,6 +10,7 @@ from fusetui.analysis.snapshot import Ints, Snapshot
 from fusetui.app import fmt
 from fusetui.app.bookmarks import MAX_LABEL, Bookmark, Bookmarks
 from fusetui.telemetry.source import Source, Transport
+from fusetui.telemetry.tape import Tape
 from fusetui.telemetry.text import safe_text
 from fusetui.telemetry.times import parse_position_ns
 
@@ -46,11 +47,13 @@ class Feed(Protocol):
 class Session:
     """The view on one source.
 
+    tape  where the source is being recorded to, if it is
     held  the snapshot a live view stands at while its source goes on, None when it follows
     """
 
-    def __init__(self, feed: Feed, bookmarks: Bookmarks) -> None:
+    def __init__(self, feed: Feed, bookmarks: Bookmarks, tape: Tape | None = None) -> None:
         self.feed = feed
+        self.tape = tape
         self.bookmarks = bookmarks
         self.held: Snapshot | None = None
         self.held_s = 0.0

@@ -184,6 +184,8 @@ class Shell(App[None], inherit_bindings=False):
             slowed=self.pacer.hz < self.pacer.wanted_hz,
             bookmarks=self.session.bookmarks.all,
             density=self.session.density(now_s),
+            recorded=self.session.tape.rows if self.session.tape else None,
+            recording_failed=self.session.tape.failed if self.session.tape else "",
         )
 
     @property

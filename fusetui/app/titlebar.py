@@ -72,6 +72,10 @@ def title_fields(frame: Frame, glyphs: Glyphs, brief: bool) -> list[Field]:
         lag_s = snapshot.health.lag_ns / 1e9
         fields.append(Field(f"lag {fmt.age(lag_s):>4}", Ink.WARN if lag_s > 5 else Ink.FG, 5))
     fields.append(_lost(snapshot, glyphs))
+    if frame.recording_failed:
+        fields.append(Field(f"{glyphs.warn} {fmt.clip(frame.recording_failed.partition(": ")[2], 48)}", Ink.BREACH, 0))
+    elif frame.recorded is not None:
+        fields.append(Field(f"rec {fmt.count(frame.recorded).strip()}", Ink.ACCENT, 2))
     if frame.cpu is not None and frame.bytes_per_s is not None:
         own = f"self {frame.cpu * 100:4.1f}% {frame.bytes_per_s / 1000:4.0f} kB/s"
         fields.append(Field(own, Ink.DIM, 8))

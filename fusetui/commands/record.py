@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from fusetui.analysis.filter import Filter, FilterError, parse_filter
 from fusetui.commands.inputs import open_live, say
-from fusetui.telemetry.errors import TelemetryError
-from fusetui.telemetry.recording import Recorder
 from fusetui.telemetry.source import Source
+from fusetui.telemetry.tape import Tape
 
 EXIT_USAGE = 2
 EXIT_FAILED = 3
@@ -48,32 +47,21 @@ def run(args: argparse.Namespace) -> int:
     except FilterError as error:
         say(f"fusetui: --filter\n{error}")
         return EXIT_USAGE
-    target = Path(args.output)
-    if target.exists() and not args.force:
-        raise TelemetryError(args.output, "exists already", "choose another name, or --force to overwrite it")
     stop = _Until(args.for_ns)
     source = open_live(args.source, args)
-    recorder: Recorder | None = None
     try:
-        first = _next(source, stop)
-        # Only now is the header of a socket's first producer known.
-        recorder = _recorder(target, source, args)
-        _pump(source, recorder, first, keep, stop)
+        tape = Tape(
+            Path(args.output),
+            source,
+            max_bytes=args.segment_bytes,
+            max_seconds=args.segment_time / 1e9,
+            overwrite=args.force,
+        )
+        _pump(source, tape, keep, stop)
+        tape.close()
     finally:
         source.close()
-        if recorder is not None:
-            recorder.close()
-    return _outcome(source, recorder, args)
-
-
-def _recorder(target: Path, source: Source, args: argparse.Namespace) -> Recorder:
-    return Recorder(
-        target,
-        source.header,
-        max_bytes=args.segment_bytes,
-        max_seconds=args.segment_time / 1e9,
-        overwrite=args.force,
-    )
+    return _outcome(source, tape, args)
 
 
 def _next(source: Source, stop: _Until) -> Sequence[pa.RecordBatch]:
@@ -85,24 +73,22 @@ def _next(source: Source, stop: _Until) -> Sequence[pa.RecordBatch]:
     return ()
 
 
-def _pump(
-    source: Source, recorder: Recorder, batches: Sequence[pa.RecordBatch], keep: Filter | None, stop: _Until
-) -> None:
+def _pump(source: Source, tape: Tape, keep: Filter | None, stop: _Until) -> None:
     """Write until `stop`; what had already come by then is written too."""
-    while not recorder.failed:
+    while not tape.failed:
+        batches = _next(source, stop) or source.poll(0.0)
         for batch in batches:
-            recorder.write(batch if keep is None else keep.apply(batch))
+            tape.write(batch if keep is None else keep.apply(batch))
         if stop or not batches:
             return
-        batches = _next(source, stop) or source.poll(0.0)
 
 
-def _outcome(source: Source, recorder: Recorder, args: argparse.Namespace) -> int:
+def _outcome(source: Source, tape: Tape, args: argparse.Namespace) -> int:
     health = source.health()
     losses = f"dropped {health.dropped_rows:,}, rejected {health.rejected_batches:,} batches"
-    say(f"recorded {recorder.rows:,} events to {args.output}, {losses}")
-    if recorder.failed:
-        say(f"fusetui: {recorder.failed}")
+    say(f"recorded {tape.rows:,} events to {args.output}, {losses}")
+    if tape.failed:
+        say(f"fusetui: {tape.failed}")
         return EXIT_FAILED
     if health.state in ("failed", "lost"):
         say(f"fusetui: {args.source}: {health.last_error or 'the source was lost'}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from fusetui.commands.inputs import rows_bytes, say
 from fusetui.telemetry.source import Source
+from fusetui.telemetry.tape import Tape
 
 
 def watch(source: Source, args: argparse.Namespace, *, title: str, bookmarks_key: str) -> int:
@@ -14,6 +16,9 @@ def watch(source: Source, args: argparse.Namespace, *, title: str, bookmarks_key
     from fusetui.analysis.ingest import Ingest
     from fusetui.app.run import run_app
 
+    tape = None
+    if getattr(args, "record", None):
+        tape = Tape(Path(args.record), source, overwrite=args.force)
     ingest = Ingest(source, window_ns=args.window, memory_bytes=rows_bytes(args.memory), tick_s=1 / args.hz)
     try:
         ingest.set_filter(args.filter)
@@ -21,10 +26,12 @@ def watch(source: Source, args: argparse.Namespace, *, title: str, bookmarks_key
         say(f"fusetui: --filter\n{error}")
         source.close()
         return 2
+    ingest.tee(tape)
     ingest.start()
     try:
         return run_app(
             ingest,
+            tape=tape,
             title=title,
             theme=args.theme,
             glyphs=args.glyphs,
@@ -36,3 +43,7 @@ def watch(source: Source, args: argparse.Namespace, *, title: str, bookmarks_key
     finally:
         ingest.stop()
         source.close()
+        if tape is not None:
+            tape.close()
+            done = f"recorded {tape.rows:,} events to {args.record}"
+            say(f"fusetui: {tape.failed}" if tape.failed else done)
