@@ -73,7 +73,8 @@ def title_fields(frame: Frame, glyphs: Glyphs, brief: bool) -> list[Field]:
         fields.append(Field(f"lag {fmt.age(lag_s):>4}", Ink.WARN if lag_s > 5 else Ink.FG, 5))
     fields.append(_lost(snapshot, glyphs))
     if frame.recording_failed:
-        fields.append(Field(f"{glyphs.warn} {fmt.clip(frame.recording_failed.partition(": ")[2], 48)}", Ink.BREACH, 0))
+        why = frame.recording_failed.partition(": ")[2]
+        fields.append(Field(f"{glyphs.warn} {fmt.clip(why, 48)}", Ink.BREACH, 0))
     elif frame.recorded is not None:
         fields.append(Field(f"rec {fmt.count(frame.recorded).strip()}", Ink.ACCENT, 2))
     if frame.cpu is not None and frame.bytes_per_s is not None:
