@@ -1,7 +1,7 @@
 """The load behind `sample_traces/host-load.arrows`: six busy processes on a small machine for 15 of 45 seconds.
 
-    fusetui record host -o host-load.arrows --for 45s &
-    python tests/samples/host_load.py
+fusetui record host -o host-load.arrows --for 45s &
+python tests/samples/host_load.py
 """
 
 import multiprocessing

@@ -7,6 +7,7 @@ import numpy as np
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
+from fusetui.app.charts.axis import Scale, nice_ceiling
 from fusetui.app.charts.facts import Fact, draw_facts
 from fusetui.app.charts.line import Series, draw_lines
 from fusetui.app.palette import DATA, Ink
@@ -38,10 +39,12 @@ Blind to  imbalance inside a core, and placement that is unequal by design."""
             return
         head = draw_facts(canvas.view(0, 0, canvas.width, canvas.height // 3), _facts(snapshot), 7, 5)
         plot = canvas.view(0, head, canvas.width, canvas.height - head)
-        series = [
-            Series(shown(snapshot, snapshot.cores.lambda_by_slot), f"λ {fmt.ratio(balance.lambda_)}", DATA, thick=True)
-        ]
-        draw_lines(plot, series, time=time_span(snapshot))
+        values = shown(snapshot, snapshot.cores.lambda_by_slot)
+        series = [Series(values, f"λ {fmt.ratio(balance.lambda_)}", DATA, thick=True)]
+        # Linear, always: 0 is a perfect balance, and how far below 0.01 it lies tells nobody anything.
+        known = values[np.isfinite(values)]
+        scale = Scale(0.0, nice_ceiling(float(known.max()) if known.size else 1.0))
+        draw_lines(plot, series, time=time_span(snapshot), scale=scale)
 
 
 def _facts(snapshot: Snapshot) -> list[Fact]:
