@@ -27,12 +27,12 @@ _NO_DATA = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One stage: name, short name, two lines of text, what it says in one line, its sparkline."""
+    """One stage: name, short name, a line, the parts of a second one, what it says in one line, its sparkline."""
 
     name: str
     short: str
     first: str
-    second: str
+    second: tuple[str, ...]
     brief: str
     spark: npt.NDArray[np.float64]
     ink: int = Ink.STRONG
@@ -108,7 +108,7 @@ Blind to        anything the source does not record; each stage's own screen say
 
     def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
         for y, cell in enumerate(_cells(snapshot)):
-            canvas.put(0, y, f"{cell.name:<15} {cell.first}  {cell.second}")
+            canvas.put(0, y, f"{cell.name:<15} {cell.first}  {' '.join(cell.second)}")
 
     def _draw_boxes(self, canvas: Canvas, cells: tuple[Cell, ...]) -> None:
         edges = [round(i * (canvas.width + 1) / STAGES) for i in range(STAGES + 1)]
@@ -141,13 +141,17 @@ def _cells(snapshot: Snapshot | None) -> tuple[Cell, ...]:
             ("CORE PLACEMENT", "CORES"),
             ("COMPLETION", "DONE"),
         )
-        return tuple(Cell(name, short, "", "", fmt.DASH, _NO_DATA, teaches=True) for name, short in names)
+        return tuple(Cell(name, short, "", (), fmt.DASH, _NO_DATA, teaches=True) for name, short in names)
     return _plan(snapshot), _queue(snapshot), _cores(snapshot), _completion(snapshot)
 
 
 def _draw_cell(area: Canvas, cell: Cell) -> None:
     area.put(0, 0, cell.first, Ink.DIM if cell.teaches else cell.ink)
-    area.put(0, 1, cell.second, Ink.DIM)
+    x = 0
+    for part in cell.second:
+        # A number is shown whole or not at all.
+        if x + len(part) <= area.width:
+            x = area.put(x, 1, part, Ink.DIM) + 1
     left = 16
     if area.width - left >= 4 and len(cell.spark) and not cell.teaches:
         draw_spark(area, left, 0, area.width - left, cell.spark, DATA, high=cell.high)
@@ -156,13 +160,15 @@ def _draw_cell(area: Canvas, cell: Cell) -> None:
 def _plan(snapshot: Snapshot) -> Cell:
     shares = snapshot.mapping
     if not shares.known or shares.planned is None:
-        return Cell("COMPILE PLAN", "PLAN", "no plan recorded", "needs column mapping", "none", _NO_DATA, teaches=True)
+        return Cell(
+            "COMPILE PLAN", "PLAN", "no plan recorded", ("needs column mapping",), "none", _NO_DATA, teaches=True
+        )
     by_slot = shares.planned_by_slot if shares.planned_by_slot is not None else _NO_DATA
     return Cell(
         "COMPILE PLAN",
         "PLAN",
         f"hit      {fmt.percent(shares.planned)}",
-        f"adapted  {fmt.percent(shares.adapted)} fb {fmt.percent(shares.fallback)}",
+        (f"adapted  {fmt.percent(shares.adapted)}", f"fb {fmt.percent(shares.fallback)}"),
         f"hit {fmt.percent(shares.planned).replace(' ', '')}",
         1 - shown(snapshot, by_slot),
         high=0.5,
@@ -173,13 +179,13 @@ def _queue(snapshot: Snapshot) -> Cell:
     wait = snapshot.queue_wait
     if not wait.n:
         return Cell(
-            "RUNTIME QUEUE", "QUEUE", "no queue wait", "needs column enqueue_ns", "none", _NO_DATA, teaches=True
+            "RUNTIME QUEUE", "QUEUE", "no queue wait", ("needs column enqueue_ns",), "none", _NO_DATA, teaches=True
         )
     return Cell(
         "RUNTIME QUEUE",
         "QUEUE",
         f"p99  {quantile_text(wait, 'p99')}",
-        f"p95  {quantile_text(wait, 'p95')} p50 {fmt.duration(wait.p50_ns)}",
+        (f"p95  {quantile_text(wait, 'p95')}", f"p50 {fmt.duration(wait.p50_ns)}"),
         f"p99 {fmt.duration(wait.p99_ns).replace(' ', '')}",
         shown(snapshot, snapshot.wait_series.p99_ns),
     )
@@ -189,14 +195,14 @@ def _cores(snapshot: Snapshot) -> Cell:
     cores = snapshot.cores
     if not cores.labels:
         return Cell(
-            "CORE PLACEMENT", "CORES", "no core named", "needs columns start, end", "none", _NO_DATA, teaches=True
+            "CORE PLACEMENT", "CORES", "no core named", ("needs columns start, end",), "none", _NO_DATA, teaches=True
         )
     balance = cores.imbalance
     return Cell(
         "CORE PLACEMENT",
         "CORES",
         f"λ        {fmt.ratio(balance.lambda_)}",
-        f"stretch {fmt.duration(balance.stretch_p95_ns)} J {fmt.ratio(balance.jain)}",
+        (f"stretch {fmt.duration(balance.stretch_p95_ns)}", f"J {fmt.ratio(balance.jain)}"),
         f"λ {fmt.ratio(balance.lambda_).strip()}",
         shown(snapshot, cores.lambda_by_slot),
     )
@@ -210,7 +216,7 @@ def _completion(snapshot: Snapshot) -> Cell:
         "COMPLETION",
         "DONE",
         f"p99  {quantile_text(latency, 'p99')}{mark}",
-        f"p95  {quantile_text(latency, 'p95')} p50 {fmt.duration(latency.p50_ns)}",
+        (f"p95  {quantile_text(latency, 'p95')}", f"p50 {fmt.duration(latency.p50_ns)}"),
         f"p99 {fmt.duration(latency.p99_ns).replace(' ', '')}{mark}",
         shown(snapshot, snapshot.latency_series.p99_ns),
         ink=Ink.BREACH if breach else Ink.STRONG,
