@@ -1,0 +1,118 @@
+"""The few free constants of the model, per (device, dtype): defaults that say they are not calibrated, and files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from fusetui.accelerator.errors import AcceleratorError
+from fusetui.accelerator.hardware import Hardware
+
+UNCALIBRATED_ERROR: Final = 0.30  # median error asked of datasheet numbers alone
+
+# Share of the DRAM bandwidth a class of vector operator reaches: public fp16 and fp32 kernel timings.
+VECTOR_ETA: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        "copy": 0.85,
+        "add": 0.85,
+        "elementwise": 0.82,
+        "gated": 0.60,
+        "rope": 0.50,
+        "norm": 0.60,
+        "softmax": 0.65,
+        "reduce": 0.75,
+        "gather": 0.50,
+        "scan": 0.40,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Fitted or default constants. Times in ns, `eta_*` are the shares of a peak rate that are reached.
+
+    start_ns          from the start of a kernel to its first instruction, and its end
+    fill_ns           filling the pipeline of one tile
+    few_cores_rho     one core can draw this many times its even share of the DRAM bandwidth
+    attention_*       the same for fused attention kernels
+    vector_start_ns   the same for vector operators
+    median_error, p95_error   relative, on rows the fit has not seen; the stated error bar when not calibrated
+    """
+
+    hardware: str
+    dtype: str
+    start_ns: float
+    fill_ns: float
+    eta_matrix: float
+    eta_dram: float
+    eta_l2: float
+    few_cores_rho: float
+    attention_start_ns: float
+    attention_eta_matrix: float
+    attention_eta_dram: float
+    vector_start_ns: float
+    vector_eta: Mapping[str, float]
+    calibrated: bool = False
+    rows: int = 0
+    median_error: float = UNCALIBRATED_ERROR
+    p95_error: float = 2 * UNCALIBRATED_ERROR
+
+
+def default_constants(hw: Hardware, dtype: str) -> Constants:
+    """What is assumed of a device of this kind before any measurement. `calibrated` is false."""
+    gpu = hw.kind == "gpu"
+    return Constants(
+        hardware=hw.name,
+        dtype=dtype,
+        start_ns=2000.0 if gpu else 500.0,
+        fill_ns=1000.0 if gpu else 100.0,
+        eta_matrix=0.80,
+        eta_dram=0.80,
+        eta_l2=0.70,
+        few_cores_rho=3.0,
+        attention_start_ns=3000.0 if gpu else 1000.0,
+        attention_eta_matrix=0.60,
+        attention_eta_dram=0.70,
+        vector_start_ns=2000.0 if gpu else 500.0,
+        vector_eta=VECTOR_ETA,
+    )
+
+
+def save_constants(path: Path, constants: Constants) -> None:
+    """Write one set of constants as JSON."""
+    table = dataclasses.asdict(dataclasses.replace(constants, vector_eta=dict(constants.vector_eta)))
+    path.write_text(json.dumps(table, indent=2) + "\n")
+
+
+def load_constants(path: Path) -> Constants:
+    """Read what `save_constants` wrote. AcceleratorError names file and key."""
+    try:
+        table = json.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise AcceleratorError(str(path), f"cannot be read as JSON: {error}") from None
+    if not isinstance(table, dict):
+        raise AcceleratorError(str(path), "must be a JSON object, as fusetui calibrate -o writes it")
+    fields = {f.name: str(f.type) for f in dataclasses.fields(Constants)}
+    for key in (*table, *fields):
+        if key not in fields or key not in table:
+            raise AcceleratorError(str(path), f"key {key}: {'missing' if key in fields else 'not known'}")
+    return Constants(**{key: _checked(key, fields[key], table[key], str(path)) for key in fields})
+
+
+def _checked(key: str, kind: str, value: Any, where: str) -> Any:
+    if kind.startswith("Mapping"):
+        if isinstance(value, dict) and set(value) >= set(VECTOR_ETA):
+            return {name: _checked(f"{key}.{name}", "float", eta, where) for name, eta in value.items()}
+        raise AcceleratorError(where, f"key {key}: must give every class: {', '.join(VECTOR_ETA)}")
+    if kind in ("str", "bool"):
+        if type(value).__name__ == kind:
+            return value
+    elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+        return int(value) if kind == "int" else float(value)
+    raise AcceleratorError(where, f"key {key}: must be {kind}, not {value!r}")
