@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+import numpy as np
+
 from fusetui.telemetry.errors import TelemetryError
 
 _CHUNK: Final = 1 << 20
+_GROWTH: Final = 8
+"""Memory set aside for a message is at most so many times what came of it; numpy asks for huge pages, bytes do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,10 @@ class GuardedReader:
 
     def read(self, size: int) -> bytes:
         """`size` bytes, fewer only at the end of the input. Raises TelemetryError over a cap or when the read fails."""
+        return bytes(self.read_body(size))
+
+    def read_body(self, size: int) -> bytes | memoryview:
+        """As `read`, without a copy at the end."""
         if size > self._limits.message:
             raise TelemetryError(
                 self._where,
@@ -63,15 +71,19 @@ class GuardedReader:
             raise TelemetryError(self._where, f"more than {self._limits.total} bytes in all")
         # In chunks: a length that lies must cost what arrived, not what it claims.
         chunk = self._read_once(min(size, _CHUNK))
-        if len(chunk) == size:
+        if len(chunk) == size or not chunk:
             return chunk
-        parts = [chunk]
-        have = len(chunk)
-        while chunk and have < size:
-            chunk = self._read_once(min(size - have, _CHUNK))
-            parts.append(chunk)
+        whole = np.empty(min(size, _CHUNK), np.uint8)
+        have = 0
+        while chunk:
+            if have + len(chunk) > len(whole):
+                grown = np.empty(min(size, _GROWTH * len(whole)), np.uint8)
+                grown[:have] = whole[:have]
+                whole = grown
+            whole[have : have + len(chunk)] = np.frombuffer(chunk, np.uint8)
             have += len(chunk)
-        return b"".join(parts)
+            chunk = self._read_once(min(size - have, _CHUNK)) if have < size else b""
+        return whole[:have].data
 
     def _read_once(self, size: int) -> bytes:
         try:

@@ -151,7 +151,7 @@ class StreamReader:
             self.cut_bytes = PREFIX_BYTES + len(metadata)
             return None
         message: Message = parse_message(metadata, self._where, self._limits)
-        body = self._input.read(message.body_bytes)
+        body = self._input.read_body(message.body_bytes)
         if len(body) < message.body_bytes:
             self.cut_bytes = PREFIX_BYTES + length + len(body)
             return None
