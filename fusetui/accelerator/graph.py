@@ -43,7 +43,7 @@ class Operator:
     inputs          tensor names; of a matmul or conv exactly two, the second one holds the weights or right side
     reduced         contracted dimensions of a matmul or conv, the row of a reduction, the serial ones of a scan
     flops_per_point arithmetic per point of the loop nest (2 for a multiply-add)
-    cost_class      which measured efficiency of vector operators applies ("stream", "softmax", "norm", …)
+    cost_class      which measured efficiency of vector operators applies ("elementwise", "softmax", "norm", …)
     kernel, stride  of a convolution, in both spatial dimensions
     is_view         a layout change that moves no byte and needs no kernel
     online          a reduction that can be finished from partial rows (softmax inside attention)
@@ -55,7 +55,7 @@ class Operator:
     output: str
     reduced: tuple[str, ...] = ()
     flops_per_point: float = 1.0
-    cost_class: str = "stream"
+    cost_class: str = "elementwise"
     kernel: int = 1
     stride: int = 1
     is_view: bool = False

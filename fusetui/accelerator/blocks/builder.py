@@ -45,7 +45,7 @@ class Builder:
         shared = tuple(d for d in self.dims(left) if d in self.dims(right) and d not in out)
         return self.add(Operator(name, "matmul", (left, right), name, shared, 2.0, "matmul"), out)
 
-    def elementwise(self, name: str, *inputs: str, flops: float = 1.0, cost_class: str = "stream") -> str:
+    def elementwise(self, name: str, *inputs: str, flops: float = 1.0, cost_class: str = "elementwise") -> str:
         """Point by point; smaller inputs are broadcast."""
         out = tuple(dict.fromkeys(d for t in sorted(inputs, key=lambda t: -len(self.dims(t))) for d in self.dims(t)))
         return self.add(
@@ -63,7 +63,7 @@ class Builder:
 
     def layout(self, name: str, source: str, out: Sequence[str], *, view: bool = False) -> str:
         """A transpose or copy; a view moves nothing."""
-        return self.add(Operator(name, "layout", (source,), name, flops_per_point=0.0, is_view=view), out)
+        return self.add(Operator(name, "layout", (source,), name, flops_per_point=0.0, cost_class="copy", is_view=view), out)
 
     def norm(self, name: str, source: str, row: str, *, rms: bool) -> str:
         """RMSNorm (one weight) or LayerNorm (two)."""
@@ -71,7 +71,7 @@ class Builder:
         if not rms:
             weights.append(self.weight(f"{name}.shift", row))
         return self.reduction(
-            name, source, *weights, row=row, flops=4.0 if rms else 7.0, cost_class="rmsnorm" if rms else "layernorm"
+            name, source, *weights, row=row, flops=4.0 if rms else 7.0, cost_class="norm"
         )
 
     def linear(self, name: str, source: str, out: Sequence[str], *, bias: bool = False) -> str:

@@ -21,9 +21,9 @@ def build(p: Mapping[str, int], dtype: str) -> Graph:
     dense = b.elementwise("bottom2.relu", b.linear("bottom2", h, ("batch", "width"), bias=True))
     table = b.weight("embeddings", "tables", "rows", "width")
     indices = b.tensor("indices", ("batch", "tables", "pooling"), dtype="fp32")
-    looked = b.add(Operator("lookup", "gather", (table, indices), "lookup", flops_per_point=0.0),
+    looked = b.add(Operator("lookup", "gather", (table, indices), "lookup", flops_per_point=0.0, cost_class="gather"),
                    ("batch", "tables", "pooling", "width"))  # fmt: skip
-    pooled = b.reduction("pool", looked, row="pooling", flops=1.0, cost_class="stream", keep=False)
+    pooled = b.reduction("pool", looked, row="pooling", flops=1.0, cost_class="reduce", keep=False)
     mixed = b.elementwise("join", pooled, dense)
     turned = b.layout("other_side", pooled, ("batch", "other", "width"))
     pairs = b.matmul("interaction", mixed, turned, ("batch", "tables", "other"))

@@ -20,19 +20,19 @@ def build(p: Mapping[str, int], dtype: str) -> Graph:
     logits = b.linear("router", x, ("tokens", "experts"))
     b.reduction("router_softmax", logits, row="experts", flops=5.0, cost_class="softmax")
     indices = b.tensor("routing", ("experts", "slots"), dtype="fp32")
-    routed = b.add(Operator("dispatch", "gather", (x, indices), "dispatch", flops_per_point=0.0),
+    routed = b.add(Operator("dispatch", "gather", (x, indices), "dispatch", flops_per_point=0.0, cost_class="gather"),
                    ("experts", "slots", "hidden"))  # fmt: skip
     inner = ("experts", "slots", "inner")
     gate = b.matmul("gate_proj", routed, b.weight("gate_proj.weight", "experts", "hidden", "inner"), inner)
     up = b.matmul("up_proj", routed, b.weight("up_proj.weight", "experts", "hidden", "inner"), inner)
     gate = b.elementwise("silu", gate, flops=4.0)
-    mixed = b.elementwise("gate", gate, up, cost_class="silu_mul")
+    mixed = b.elementwise("gate", gate, up, cost_class="gated")
     weight = b.weight("down_proj.weight", "experts", "inner", "hidden")
     out = b.matmul("down_proj", mixed, weight, ("experts", "slots", "hidden"))
     back = b.tensor("return", ("tokens", "chosen"), dtype="fp32")
-    picked = b.add(Operator("combine", "gather", (out, back), "combine", flops_per_point=0.0),
+    picked = b.add(Operator("combine", "gather", (out, back), "combine", flops_per_point=0.0, cost_class="gather"),
                    ("tokens", "chosen", "hidden"))  # fmt: skip
     scales = b.tensor("scales", ("tokens", "chosen"))
     weighted = b.elementwise("weigh", picked, scales)
-    b.reduction("sum", weighted, row="chosen", flops=1.0, cost_class="stream", keep=False)
+    b.reduction("sum", weighted, row="chosen", flops=1.0, cost_class="reduce", keep=False)
     return b.graph()

@@ -61,7 +61,7 @@ def mlp(b: Builder, source: str, *, gated: bool, bias: bool, prefix: str = "") -
         gate = b.linear(f"{prefix}gate_proj", source, inner, bias=bias)
         up = b.linear(f"{prefix}up_proj", source, inner, bias=bias)
         gate = b.elementwise(f"{prefix}silu", gate, flops=4.0)
-        hidden = b.elementwise(f"{prefix}gate", gate, up, cost_class="silu_mul")
+        hidden = b.elementwise(f"{prefix}gate", gate, up, cost_class="gated")
     else:
         hidden = b.linear(f"{prefix}up_proj", source, inner, bias=bias)
         hidden = b.elementwise(f"{prefix}gelu", hidden, flops=12.0)

@@ -27,7 +27,7 @@ def build(p: Mapping[str, int], dtype: str) -> Graph:
     state_out = b.linear("c_proj", u, (*tokens, "state"))
     scan = Operator("scan", "scan", (u, step, state_in, state_out, decay), "scan", ("sequence", "state"), 9.0, "scan")
     y = b.add(scan, (*tokens, "channels"))
-    y = b.elementwise("gate", y, z, flops=4.0, cost_class="silu_mul")
+    y = b.elementwise("gate", y, z, flops=4.0, cost_class="gated")
     y = b.linear("out_proj", y, (*tokens, "hidden"))
     b.elementwise("residual", y, x, cost_class="add")
     return b.graph()
