@@ -38,8 +38,10 @@ class Constants:
     """Fitted or default constants. Times in ns, `eta_*` are the shares of a peak rate that are reached.
 
     start_ns          from the start of a kernel to its first instruction, and its end
-    fill_ns           filling the pipeline of one tile
+    fill_ns           filling the pipeline, once per wave of tiles
     few_cores_rho     one core can draw this many times its even share of the DRAM bandwidth
+    overlap           exponent of the sum of compute, cache and memory time: 1 adds them, many hides all but the longest
+    split_ns          meeting of the parts of a split reduction
     attention_*       the same for fused attention kernels
     vector_start_ns   the same for vector operators
     median_error, p95_error   relative, on rows the fit has not seen; the stated error bar when not calibrated
@@ -53,6 +55,8 @@ class Constants:
     eta_dram: float
     eta_l2: float
     few_cores_rho: float
+    overlap: float
+    split_ns: float
     attention_start_ns: float
     attention_eta_matrix: float
     attention_eta_dram: float
@@ -72,10 +76,12 @@ def default_constants(hw: Hardware, dtype: str) -> Constants:
         dtype=dtype,
         start_ns=2000.0 if gpu else 500.0,
         fill_ns=1000.0 if gpu else 100.0,
-        eta_matrix=0.80,
-        eta_dram=0.80,
-        eta_l2=0.70,
-        few_cores_rho=3.0,
+        eta_matrix=0.90,
+        eta_dram=0.75,
+        eta_l2=1.0,
+        few_cores_rho=2.0,
+        overlap=5.0,
+        split_ns=2000.0 if gpu else 500.0,
         attention_start_ns=3000.0 if gpu else 1000.0,
         attention_eta_matrix=0.60,
         attention_eta_dram=0.70,
