@@ -48,31 +48,27 @@ class Builder:
     def elementwise(self, name: str, *inputs: str, flops: float = 1.0, cost_class: str = "elementwise") -> str:
         """Point by point; smaller inputs are broadcast."""
         out = tuple(dict.fromkeys(d for t in sorted(inputs, key=lambda t: -len(self.dims(t))) for d in self.dims(t)))
-        return self.add(
-            Operator(name, "elementwise", inputs, name, flops_per_point=flops, cost_class=cost_class), out
-        )
+        return self.add(Operator(name, "elementwise", inputs, name, flops_per_point=flops, cost_class=cost_class), out)
 
     def reduction(
         self, name: str, *inputs: str, row: str, flops: float, cost_class: str, keep: bool = True, online: bool = False
     ) -> str:
         """A row operator; with `keep` (softmax, norms) the row stays in the output."""
         out = tuple(d for d in self.dims(inputs[0]) if keep or d != row)
-        return self.add(
-            Operator(name, "reduction", inputs, name, (row,), flops, cost_class, online=online), out
-        )
+        return self.add(Operator(name, "reduction", inputs, name, (row,), flops, cost_class, online=online), out)
 
     def layout(self, name: str, source: str, out: Sequence[str], *, view: bool = False) -> str:
         """A transpose or copy; a view moves nothing."""
-        return self.add(Operator(name, "layout", (source,), name, flops_per_point=0.0, cost_class="copy", is_view=view), out)
+        return self.add(
+            Operator(name, "layout", (source,), name, flops_per_point=0.0, cost_class="copy", is_view=view), out
+        )
 
     def norm(self, name: str, source: str, row: str, *, rms: bool) -> str:
         """RMSNorm (one weight) or LayerNorm (two)."""
         weights = [self.weight(f"{name}.scale", row)]
         if not rms:
             weights.append(self.weight(f"{name}.shift", row))
-        return self.reduction(
-            name, source, *weights, row=row, flops=4.0 if rms else 7.0, cost_class="norm"
-        )
+        return self.reduction(name, source, *weights, row=row, flops=4.0 if rms else 7.0, cost_class="norm")
 
     def linear(self, name: str, source: str, out: Sequence[str], *, bias: bool = False) -> str:
         """A matrix product with a weight, and its bias as an operator of its own."""
