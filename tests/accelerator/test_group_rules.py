@@ -83,7 +83,7 @@ def test_pruning_loses_no_legal_group() -> None:
     for name in ("attention", "mlp", "moe-expert", "ssm-scan", "conv-bottleneck"):
         graph = build_block(name)
         rules = Rules(graph)
-        pruned = {m for m in enumerate_groups(graph.predecessors, may_grow=rules.may_grow).masks}
+        pruned = set(enumerate_groups(graph.predecessors, may_grow=rules.may_grow).masks)
         every = {m for m in enumerate_groups(graph.predecessors).masks if isinstance(rules.group(m), Group)}
         assert every <= pruned
 
