@@ -16,21 +16,24 @@ from fusetui.accelerator.hardware import Hardware
 
 UNCALIBRATED_ERROR: Final = 0.30  # median error asked of datasheet numbers alone
 
-# Share of the DRAM bandwidth a class of vector operator reaches: public fp16 and fp32 kernel timings.
+# Shares of the DRAM bandwidth a class of vector operator reaches, with operands in device memory and in the shared
+# cache: typical of public fp16 and fp32 kernel timings.
 VECTOR_ETA: Final[Mapping[str, float]] = MappingProxyType(
     {
         "copy": 0.85,
-        "add": 0.85,
-        "elementwise": 0.82,
-        "gated": 0.60,
-        "rope": 0.50,
-        "norm": 0.60,
-        "softmax": 0.65,
+        "add": 0.88,
+        "elementwise": 0.86,
+        "gated": 0.52,
+        "rope": 0.45,
+        "norm": 0.36,
+        "layernorm": 0.80,
+        "softmax": 0.72,
         "reduce": 0.75,
-        "gather": 0.50,
+        "gather": 0.30,
         "scan": 0.40,
     }
 )
+VECTOR_HOT_ETA: Final[Mapping[str, float]] = MappingProxyType({name: 1.25 * eta for name, eta in VECTOR_ETA.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Constants:
     overlap           exponent of the sum of compute, cache and memory time: 1 adds them, many hides all but the longest
     split_ns          meeting of the parts of a split reduction
     attention_*       the same for fused attention kernels
-    vector_start_ns   the same for vector operators
+    vector_*          the same for vector operators, by class: operands in device memory, and in the shared cache
     median_error, p95_error   relative, on rows the fit has not seen; the stated error bar when not calibrated
     """
 
@@ -62,6 +65,7 @@ class Constants:
     attention_eta_dram: float
     vector_start_ns: float
     vector_eta: Mapping[str, float]
+    vector_hot_eta: Mapping[str, float]
     calibrated: bool = False
     rows: int = 0
     median_error: float = UNCALIBRATED_ERROR
@@ -87,12 +91,14 @@ def default_constants(hw: Hardware, dtype: str) -> Constants:
         attention_eta_dram=0.70,
         vector_start_ns=2000.0 if gpu else 500.0,
         vector_eta=VECTOR_ETA,
+        vector_hot_eta=VECTOR_HOT_ETA,
     )
 
 
 def save_constants(path: Path, constants: Constants) -> None:
     """Write one set of constants as JSON."""
-    table = dataclasses.asdict(dataclasses.replace(constants, vector_eta=dict(constants.vector_eta)))
+    plain = {f"vector_{kind}": dict(getattr(constants, f"vector_{kind}")) for kind in ("eta", "hot_eta")}
+    table = {f.name: getattr(constants, f.name) for f in dataclasses.fields(constants)} | plain
     path.write_text(json.dumps(table, indent=2) + "\n")
 
 
