@@ -11,6 +11,7 @@ import numpy.typing as npt
 from rich.cells import cell_len, get_character_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual.geometry import Region
 from textual.strip import Strip
 
 from fusetui.app.glyphs import BRAILLE, Glyphs
@@ -142,6 +143,18 @@ class Canvas:
         if "\0" in text:
             segments = [Segment(segment.text.replace("\0", ""), segment.style) for segment in segments]
         return Strip(segments, width)
+
+
+def cropped(strips: Sequence[Strip], crop: Region, blank: Style) -> list[Strip]:
+    """What a widget of drawn lines renders: the part of them that is asked for.
+
+    Such a widget has no border, padding or opacity, and its styles have been through the filters of the app: the
+    general way, which looks after all of these line by line, would take a quarter of the time of a frame.
+    """
+    lines = list(strips[crop.y : crop.bottom])
+    if crop.x or any(line.cell_length != crop.right for line in lines):
+        lines = [line.crop_extend(crop.x, crop.right, blank) for line in lines]
+    return lines + [Strip.blank(crop.width, blank)] * (crop.height - len(lines))
 
 
 def _decode(codes: Codes) -> str:

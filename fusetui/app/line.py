@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fusetui.app.canvas import Canvas
+from fusetui.app.canvas import Canvas, cropped
 from fusetui.app.frame import Frame
 from fusetui.app.look import look_of
+from fusetui.app.palette import Ink
 
 
 class Line(Widget):
@@ -19,6 +21,7 @@ class Line(Widget):
         super().__init__(id=id)
         self._frame: Frame | None = None
         self._canvas = Canvas(0, 1)
+        self._strips: list[Strip] = []
 
     def draw(self, canvas: Canvas, frame: Frame | None) -> None:
         """Draw on a blank canvas of one line."""
@@ -29,17 +32,20 @@ class Line(Widget):
         self._frame = frame
         canvas = self._drawn()
         if canvas.width != self._canvas.width or canvas.changes(self._canvas).any():
-            self._canvas = canvas
-            self.refresh()
+            self._take(canvas)
 
     def restyle(self) -> None:
         """The theme or the glyph set changed."""
-        self._canvas = self._drawn()
-        self.refresh()
+        self._take(self._drawn())
 
     def text(self) -> str:
         """What the line says."""
         return self._canvas.line_text(0).rstrip()
+
+    def _take(self, canvas: Canvas) -> None:
+        self._canvas = canvas
+        self._strips = [canvas.strip(0, look_of(self.app)[0].styles)]
+        self.refresh()
 
     def _drawn(self) -> Canvas:
         canvas = Canvas(self.size.width, 1, look_of(self.app)[1])
@@ -50,7 +56,5 @@ class Line(Widget):
     def on_resize(self) -> None:
         self.restyle()
 
-    def render_line(self, y: int) -> Strip:
-        if y or self._canvas.width != self.size.width:
-            return Strip.blank(self.size.width, self.rich_style)
-        return self._canvas.strip(0, look_of(self.app)[0].styles)
+    def render_lines(self, crop: Region) -> list[Strip]:
+        return cropped(self._strips, crop, look_of(self.app)[0].styles[Ink.FG])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Final, Self
 
+from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color, ColorParseError
+from textual.filter import LineFilter
 
 STEPS: Final = 8
 
@@ -65,7 +67,11 @@ _LIGHT: Final = {
 
 @dataclass(frozen=True)
 class Palette:
-    """Rich styles of the inks; `styles` puts them on the background, which nobody else fills under drawn lines."""
+    """Rich styles of the inks; `styles` puts them on the background, which nobody else fills under drawn lines.
+
+    ground   the background as a colour
+    filters  what the app does to every colour (none at all, or the terminal's own ones): `styles` have been through it
+    """
 
     fg: Style
     dim: Style
@@ -77,6 +83,8 @@ class Palette:
     bg: Style
     streams: tuple[Style, ...]
     heat: tuple[Style, ...]
+    ground: Color
+    filters: tuple[LineFilter, ...] = ()
 
     @cached_property
     def styles(self) -> tuple[Style, ...]:
@@ -87,10 +95,16 @@ class Palette:
         inks += (self.fg,) * (SELECTED - len(inks))
         reverse = Style(reverse=True)
         inks = tuple(self.bg + style for style in inks)
-        return (*inks, *(style + reverse for style in inks))
+        return tuple(self._filtered(style) for style in (*inks, *(style + reverse for style in inks)))
+
+    def _filtered(self, style: Style) -> Style:
+        segments = [Segment(" ", style)]
+        for filter in self.filters:
+            segments = filter.apply(segments, self.ground)
+        return segments[0].style or Style.null()
 
     @classmethod
-    def from_variables(cls, variables: Mapping[str, str]) -> Self:
+    def from_variables(cls, variables: Mapping[str, str], filters: Sequence[LineFilter] = ()) -> Self:
         """From theme variables (`fusetui-ok`, `fusetui-stream-1`, …); what is absent or unreadable has a fallback.
 
         The fallbacks follow the theme's own foreground, accent and severities, and its background decides whether
@@ -118,6 +132,8 @@ class Palette:
             bg=Style(bgcolor=background.rich_color),
             streams=tuple(Style(color=colour.rich_color) for colour in ramp("stream")),
             heat=tuple(_heat_style(colour, background) for colour in ramp("heat")),
+            ground=background,
+            filters=tuple(filters),
         )
 
 

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from fusetui.analysis.rows import RowQuery
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.app import fmt
-from fusetui.app.canvas import Canvas
+from fusetui.app.canvas import Canvas, cropped
 from fusetui.app.glyphs import BRAILLE, Glyphs
 from fusetui.app.look import look_of
 from fusetui.app.palette import DEFAULT, Ink, Palette
@@ -188,10 +188,8 @@ class Pane(Widget, can_focus=True):
         if regions:
             self.refresh(*regions)
 
-    def render_line(self, y: int) -> Strip:
-        if y < len(self._strips):
-            return self._strips[y]
-        return Strip.blank(self.size.width)
+    def render_lines(self, crop: Region) -> list[Strip]:
+        return cropped(self._strips, crop, self._palette.styles[Ink.FG])
 
     # Events
 

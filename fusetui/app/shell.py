@@ -210,7 +210,7 @@ class Shell(App[None], inherit_bindings=False):
             self.notify(text, markup=False, severity="warning" if warn else "information", timeout=8 if warn else 2.5)
 
     def _restyle(self) -> None:
-        self.palette = Palette.from_variables(self.theme_variables)
+        self.palette = Palette.from_variables(self.theme_variables, self.get_line_filters())
         for stack in self._screen_stacks.values():
             for screen in stack:
                 restyle = getattr(screen, "restyle", None)
