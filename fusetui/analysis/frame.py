@@ -47,12 +47,12 @@ class Context:
     ingest_per_s: float
 
 
-def snapshot_of(window: Window, now_ns: int, context: Context) -> Snapshot:
-    """The window as it is at now_ns."""
+def snapshot_of(window: Window, now_ns: int, context: Context, *, hasty: bool = False) -> Snapshot:
+    """The window as it is at now_ns; hasty: its totals may be slightly older, see `Window.numbers`."""
     window.advance(now_ns)
     at = window.interval(now_ns)
     level = _level(window)
-    numbers = window.numbers(at, across_hosts=level == "host")
+    numbers = window.numbers(at, across_hosts=level == "host", hasty=hasty)
     acc, open_work = window.acc, window.open_work
     counts = acc.counts.sum(axis=0)
     streams = _streams(window, numbers, at)

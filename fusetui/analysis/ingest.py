@@ -242,14 +242,17 @@ class Ingest:
                 ingest_per_s=self._ingest_rate(),
             )
         else:
+            # While time runs and rows come a look at the totals once a second or so is enough; what stands is exact.
+            hasty = self._fresh and (state is None or state.playing)
             self._fresh = False
-            snapshot = snapshot_of(self._window, now_ns, self._context(health, state))
+            snapshot = snapshot_of(self._window, now_ns, self._context(health, state), hasty=hasty)
         self._post(snapshot)
 
     def _only_older(self, last: Snapshot, now_ns: int) -> bool:
         """Nothing came since the last snapshot, and no number in it changes with time alone."""
         same_slot = last.now_ns <= now_ns < last.slot_start_ns[-1] + last.slot_ns
-        return not self._fresh and same_slot and (now_ns == last.now_ns or not len(self._window.open_work))
+        settled = not self._fresh and not self._window.numbers_lag
+        return settled and same_slot and (now_ns == last.now_ns or not len(self._window.open_work))
 
     def _context(self, health: SourceHealth, state: TransportState | None) -> Context:
         return Context(

@@ -263,3 +263,22 @@ def test_an_empty_window_has_a_snapshot() -> None:
     assert found.cores.imbalance.why == "no core in the window; no step ran on two or more cores"
     assert np.isnan(found.latency_series.p99_ns).all()
     assert found.raw_from_ns is None
+
+
+@pytest.mark.parametrize(("rows", "reused"), [(6000, True), (4000, False)])
+def test_totals_of_many_rows_may_lag_by_a_64th_of_the_window_while_time_runs(rows: int, reused: bool) -> None:
+    batch = random_batch(np.random.default_rng(1), rows, S)
+    window = window_over([batch], S - 1)
+    first = look(window, S - 1)
+    soon, later = S - 1 + S // 128, S - 1 + S // 32
+    window.add(batch.slice(rows - 10), soon)
+
+    hasty = snapshot_of(window, soon, CONTEXT, hasty=True)
+    assert hasty.executions != first.executions
+    assert (hasty.service is first.service) == reused == window.numbers_lag
+    exact = snapshot_of(window, soon, CONTEXT)
+    assert exact.service.n == exact.executions
+    assert not window.numbers_lag
+
+    snapshot_of(window, soon, CONTEXT, hasty=True)
+    assert snapshot_of(window, later, CONTEXT, hasty=True).service is not exact.service
