@@ -47,6 +47,7 @@ class Operator:
     kernel, stride  of a convolution, in both spatial dimensions
     is_view         a layout change that moves no byte and needs no kernel
     online          a reduction that can be finished from partial rows (softmax inside attention)
+    causal          a mask that hides later keys, so that a kernel holding the scores can skip them
     """
 
     name: str
@@ -60,6 +61,7 @@ class Operator:
     stride: int = 1
     is_view: bool = False
     online: bool = False
+    causal: bool = False
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Work:
     """Bytes and operations of one kernel.
 
     read_bytes, write_bytes  tensors that cross its border, each once
-    served_bytes             what its operators read, wherever from: with reads from memory gives the reuse factor
+    served_bytes             what its operators read, wherever from; without what tiles of a matrix product load
     vector_flops             arithmetic outside matrix units, repeats included
     repeated_flops           the part of it that exists only because of fusion
     live                     most values held per point at once
@@ -64,7 +64,7 @@ class Workload:
         served = 0.0
         for i in bits(group.mask):
             for name, size in self._reads[i].items():
-                served += size
+                served += size * self._serves(i, name, group)
                 if name in read:
                     read[name] = max(read[name], size)
         plain = sum(self._flops[i] for i in (*group.before, *group.after))
@@ -82,6 +82,12 @@ class Workload:
             row_values=row_values,
             cost_class=self._cost_class(group),
         )
+
+    def _serves(self, i: int, operand: str, group: Group) -> float:
+        """Times an operator is served each point of an operand; of a matrix product its price knows better."""
+        if i not in group.anchors or group.pattern == "scan":
+            return 1.0
+        return self.loads(i, operand, group) if group.pattern == "attention" else 0.0
 
     def _is_anchored(self, group: Group) -> bool:
         return group.pattern in ("matmul", "attention")
@@ -101,12 +107,12 @@ class Workload:
         graph = self.graph
         source, target = graph.operators[made], graph.operators[reader]
         if reader in group.anchors:
-            return 1.0 if target.kind == "scan" else self._loads(reader, source.output, group)
+            return 1.0 if target.kind == "scan" else self.loads(reader, source.output, group)
         own = graph.points([d for d in graph.tensors[source.output].dims if d not in group.row])
         space = graph.points([d for d in graph.loops(target) if d not in group.row])
         return max(1.0, space / own)
 
-    def _loads(self, anchor: int, operand: str, group: Group) -> float:
+    def loads(self, anchor: int, operand: str, group: Group) -> float:
         """How many tiles of a matrix product load each point of an operand."""
         op = self.graph.operators[anchor]
         _, m, n, _ = matmul_shape(self.graph, op)
@@ -138,7 +144,7 @@ class Workload:
 
     def _cost_class(self, group: Group) -> str:
         classes = [self.graph.operators[i].cost_class for i in bits(group.mask)]
-        for kind in ("scan", "gather", "softmax", "norm", "reduce", "rope", "gated"):
+        for kind in ("scan", "gather", "softmax", "norm", "layernorm", "reduce", "rope", "gated"):
             if kind in classes:
                 return kind
         return classes[0] if len(set(classes)) == 1 else "elementwise"

@@ -70,7 +70,7 @@ def test_a_value_lives_until_its_last_reader() -> None:
 
 def test_attention_memory_is_linear_fused_and_quadratic_not() -> None:
     def peak(sequence: int, fused: bool) -> float:
-        shapes: dict[str, int | str] = {"batch": 1, "heads": 1, "kv_heads": 1, "head": 64, "masked": 0}
+        shapes: dict[str, int | str] = {"batch": 1, "heads": 1, "kv_heads": 1, "head": 64, "causal": 0}
         graph = build_block("attention", shapes | {"sequence": sequence, "context": sequence})
         whole = Rules(graph).group(15)
         assert isinstance(whole, Group)

@@ -45,10 +45,13 @@ class Builder:
         shared = tuple(d for d in self.dims(left) if d in self.dims(right) and d not in out)
         return self.add(Operator(name, "matmul", (left, right), name, shared, 2.0, "matmul"), out)
 
-    def elementwise(self, name: str, *inputs: str, flops: float = 1.0, cost_class: str = "elementwise") -> str:
+    def elementwise(
+        self, name: str, *inputs: str, flops: float = 1.0, cost_class: str = "elementwise", causal: bool = False
+    ) -> str:
         """Point by point; smaller inputs are broadcast."""
         out = tuple(dict.fromkeys(d for t in sorted(inputs, key=lambda t: -len(self.dims(t))) for d in self.dims(t)))
-        return self.add(Operator(name, "elementwise", inputs, name, flops_per_point=flops, cost_class=cost_class), out)
+        op = Operator(name, "elementwise", inputs, name, flops_per_point=flops, cost_class=cost_class, causal=causal)
+        return self.add(op, out)
 
     def reduction(
         self, name: str, *inputs: str, row: str, flops: float, cost_class: str, keep: bool = True, online: bool = False
@@ -68,7 +71,9 @@ class Builder:
         weights = [self.weight(f"{name}.scale", row)]
         if not rms:
             weights.append(self.weight(f"{name}.shift", row))
-        return self.reduction(name, source, *weights, row=row, flops=4.0 if rms else 7.0, cost_class="norm")
+        return self.reduction(
+            name, source, *weights, row=row, flops=4.0 if rms else 7.0, cost_class="norm" if rms else "layernorm"
+        )
 
     def linear(self, name: str, source: str, out: Sequence[str], *, bias: bool = False) -> str:
         """A matrix product with a weight, and its bias as an operator of its own."""

@@ -15,6 +15,7 @@ def _decoder(hidden: int, heads: int, kv_heads: int, inner: int, head: int = 128
         "inner": inner,
         "gated": 1,
         "rope": 1,
+        "causal": 1,
         "bias": 0,
         "post_norm": 0,
     }
@@ -29,6 +30,7 @@ def _classic(hidden: int, heads: int, post_norm: int) -> dict[str, int]:
         "inner": 4 * hidden,
         "gated": 0,
         "rope": 0,
+        "causal": 1 - post_norm,
         "bias": 1,
         "post_norm": post_norm,
     }

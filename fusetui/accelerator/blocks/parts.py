@@ -21,13 +21,15 @@ def attention_sizes(p: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def attention_core(b: Builder, q: str, k: str, v: str, *, masked: bool) -> str:
+def attention_core(b: Builder, q: str, k: str, v: str, *, causal: bool, padded: bool = False) -> str:
     """scores, scale, mask, softmax, values: the part a fused attention kernel replaces."""
     rows = ("batch", "kv_heads", "group", "sequence")
     scores = b.matmul("scores", q, k, (*rows, "context"))
     scores = b.elementwise("scale", scores)
-    if masked:
-        scores = b.elementwise("mask", scores, b.tensor("mask.values", ("sequence", "context")))
+    if causal:
+        scores = b.elementwise("mask", scores, causal=True)
+    elif padded:
+        scores = b.elementwise("mask", scores, b.tensor("mask.values", ("batch", "context")))
     weights = b.reduction("softmax", scores, row="context", flops=5.0, cost_class="softmax", online=True)
     return b.matmul("values", weights, v, (*rows, "head"))
 
@@ -50,7 +52,7 @@ def self_attention(b: Builder, source: str, p: Mapping[str, int], *, cached: boo
         k, v = b.tensor("k_cache", rows), b.tensor("v_cache", rows)
     else:
         k, v = b.layout("k_heads", k, rows), b.layout("v_heads", v, rows)
-    mixed = attention_core(b, q, k, v, masked=not cached and p["sequence"] > 1)
+    mixed = attention_core(b, q, k, v, causal=not cached and bool(p["causal"]), padded=not cached)
     return b.linear("o_proj", mixed, (*TOKENS, "hidden"), bias=bias)
 
 

@@ -1,0 +1,196 @@
+"""The fusion and tile plan of a block on a device: groups, tiles and what they buy, under every policy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fusetui.accelerator.constants import Constants
+from fusetui.accelerator.fusion import bits, enumerate_groups
+from fusetui.accelerator.graph import Graph
+from fusetui.accelerator.group import Group, Rules
+from fusetui.accelerator.hardware import Hardware, dtype_bytes
+from fusetui.accelerator.launch import LaunchReduction, Mode, Timeline, reduction, timeline
+from fusetui.accelerator.memory import Residency, burst
+from fusetui.accelerator.policy import POLICIES, Priced, choose
+from fusetui.accelerator.price import Price, Tile
+from fusetui.accelerator.pricing import Pricer
+
+BALANCED: Final = "balanced"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """One kernel of a plan. `bottleneck_before` is what limited its operators alone, by time."""
+
+    ops: tuple[str, ...]
+    pattern: str
+    tile: Tile | None
+    bottleneck_before: str
+    bottleneck: str
+    predicted_ns: float
+    unfused_ns: float
+    dram_bytes: float
+    reuse_factor: float | None
+    occupancy: float
+    waves: int
+    spill_bytes: float
+    sram_bytes: float
+    flops: float
+    repeated_flops: float
+
+    @property
+    def reuse_ratio(self) -> float | None:
+        """1 - 1 / reuse factor; None when nothing is filled from device memory."""
+        return None if self.reuse_factor is None else 1.0 - 1.0 / self.reuse_factor
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A plan as a whole. `predicted_error` is the relative error bar of `predicted_ns`; `burst` a multiple of
+    the device's bandwidth; `saved` compares with the policy `none`."""
+
+    predicted_ns: float
+    predicted_error: float
+    kernel_ns: float
+    launches: int
+    exposed_launch_ns: float
+    dram_bytes: float
+    dram_lower_bound_bytes: float
+    reuse_factor: float | None
+    peak_bytes: float
+    burst: float
+    saved: LaunchReduction
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Groups in the order they run."""
+
+    policy: str
+    groups: tuple[GroupPlan, ...]
+    totals: Totals
+    proved_optimal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """Plans of one block under the policies asked for, always with `none`."""
+
+    block: str
+    hardware: str
+    dtype: str
+    mode: Mode
+    calibrated: bool
+    plans: Mapping[str, Plan]
+    search_ms: float
+
+
+def make_plans(
+    graph: Graph,
+    hw: Hardware,
+    constants: Constants,
+    dtype: str,
+    *,
+    mode: Mode = "eager",
+    policies: Sequence[str] = tuple(POLICIES),
+) -> Plans:
+    """Plan `graph` on `hw` under each policy. Raises AcceleratorError where the device lacks the type."""
+    began = time.perf_counter()
+    priced = price_graph(graph, hw, constants, dtype)
+    context = _Context(priced, constants, dtype, mode)
+    plans = {"none": context.plan("none", None)}
+    for name in policies:
+        if name != "none":
+            plans[name] = context.plan(name, plans["none"])
+    ordered = {name: plans[name] for name in POLICIES if name in plans}
+    return Plans(graph.name, hw.name, dtype, mode, constants.calibrated, ordered, (time.perf_counter() - began) * 1e3)
+
+
+def price_graph(graph: Graph, hw: Hardware, constants: Constants, dtype: str) -> Priced:
+    """Every legal group of `graph` with its price on `hw`, single operators included."""
+    rules = Rules(graph)
+    candidates = enumerate_groups(graph.predecessors, may_grow=rules.may_grow)
+    groups = tuple(g for mask in candidates.masks if isinstance(g := rules.group(mask), Group))
+    prices = Pricer(graph, hw, constants, dtype).prices(groups)
+    return Priced(graph, hw, groups, tuple(prices), candidates.complete)
+
+
+def force_group(graph: Graph, hw: Hardware, constants: Constants, dtype: str, ops: Sequence[str]) -> tuple[Price, str]:
+    """What one kernel for `ops` would cost and why no rule allows it ("" when one does)."""
+    index = {op.name: i for i, op in enumerate(graph.operators)}
+    mask = sum(1 << index[name] for name in dict.fromkeys(ops))
+    rules = Rules(graph)
+    legal = rules.group(mask)
+    price = Pricer(graph, hw, constants, dtype).prices([rules.forced(mask)])[0]
+    return price, legal if isinstance(legal, str) else ""
+
+
+class _Context:
+    """What all policies of one call share."""
+
+    def __init__(self, priced: Priced, constants: Constants, dtype: str, mode: Mode) -> None:
+        self.priced, self.constants, self.dtype, self.mode = priced, constants, dtype, mode
+        self.by_mask = {g.mask: (g, p) for g, p in zip(priced.groups, priced.prices, strict=True)}
+        self.residency = Residency.of(priced.graph)
+
+    def plan(self, name: str, unfused: Plan | None) -> Plan:
+        """The plan under one policy; its savings against `unfused`."""
+        partition = choose(self.priced, POLICIES[name], self.mode)
+        chosen = [self.by_mask[mask] for mask in partition.groups]
+        groups = tuple(self._group(g, p) for g, p in chosen)
+        return Plan(name, groups, self._totals(chosen, groups, unfused), partition.proved_optimal)
+
+    def _group(self, group: Group, price: Price) -> GroupPlan:
+        graph = self.priced.graph
+        alone: dict[str, float] = {}
+        for i in bits(group.mask):
+            single = self.by_mask[1 << i][1]
+            alone[single.bottleneck] = alone.get(single.bottleneck, 0.0) + single.time_ns
+        return GroupPlan(
+            ops=tuple(graph.operators[i].name for i in bits(group.mask)),
+            pattern=group.pattern,
+            tile=price.tile,
+            bottleneck_before=max(alone, key=lambda kind: alone[kind]),
+            bottleneck=price.bottleneck,
+            predicted_ns=price.time_ns,
+            unfused_ns=sum(alone.values()),
+            dram_bytes=price.dram_bytes,
+            reuse_factor=price.reuse_factor,
+            occupancy=price.occupancy,
+            waves=price.waves,
+            spill_bytes=price.spill_bytes,
+            sram_bytes=price.sram_bytes,
+            flops=price.flops,
+            repeated_flops=price.repeated_flops,
+        )
+
+    def _totals(
+        self, chosen: Sequence[tuple[Group, Price]], groups: Sequence[GroupPlan], unfused: Plan | None
+    ) -> Totals:
+        graph, hw = self.priced.graph, self.priced.hw
+        prices = [p for _, p in chosen]
+        kernels = [p.time_ns for g, p in chosen if g.pattern != "view"]
+        line = timeline(kernels, hw.launch, self.mode)
+        filled = sum(p.filled_bytes for p in prices)
+        before = line if unfused is None else _timeline_of(unfused.totals)
+        element = dtype_bytes(self.dtype)
+        return Totals(
+            predicted_ns=line.total_ns,
+            predicted_error=self.constants.median_error,
+            kernel_ns=sum(kernels),
+            launches=line.launches,
+            exposed_launch_ns=line.exposed_ns,
+            dram_bytes=sum(g.dram_bytes for g in groups),
+            dram_lower_bound_bytes=graph.compulsory_bytes,
+            reuse_factor=max(1.0, sum(p.served_bytes for p in prices) / filled) if filled > 0 else None,
+            peak_bytes=self.residency.peak(graph, [g for g, _ in chosen], [p.workspace_bytes for p in prices]),
+            burst=max(burst(p, hw, element, self.constants.fill_ns) for p in prices),
+            saved=reduction(before, line),
+        )
+
+
+def _timeline_of(totals: Totals) -> Timeline:
+    return Timeline(totals.predicted_ns, totals.exposed_launch_ns, totals.launches)
