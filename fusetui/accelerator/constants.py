@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -47,6 +47,7 @@ class Constants:
     split_ns          meeting of the parts of a split reduction
     attention_*       the same for fused attention kernels
     vector_*          the same for vector operators, by class: operands in device memory, and in the shared cache
+    fitted            which of matmul, attention, vector were fitted; the others are still the defaults
     median_error, p95_error   relative, on rows the fit has not seen; the stated error bar when not calibrated
     """
 
@@ -61,12 +62,17 @@ class Constants:
     overlap: float
     split_ns: float
     attention_start_ns: float
+    attention_fill_ns: float
+    attention_overlap: float
     attention_eta_matrix: float
     attention_eta_dram: float
+    attention_eta_l2: float
+    attention_split_ns: float
     vector_start_ns: float
     vector_eta: Mapping[str, float]
     vector_hot_eta: Mapping[str, float]
     calibrated: bool = False
+    fitted: tuple[str, ...] = ()
     rows: int = 0
     median_error: float = UNCALIBRATED_ERROR
     p95_error: float = 2 * UNCALIBRATED_ERROR
@@ -86,35 +92,52 @@ def default_constants(hw: Hardware, dtype: str) -> Constants:
         few_cores_rho=2.0,
         overlap=5.0,
         split_ns=2000.0 if gpu else 500.0,
-        attention_start_ns=3000.0 if gpu else 1000.0,
+        attention_start_ns=8000.0 if gpu else 1000.0,
+        attention_fill_ns=1000.0 if gpu else 100.0,
+        attention_overlap=2.0,
         attention_eta_matrix=0.60,
-        attention_eta_dram=0.70,
+        attention_eta_dram=0.75,
+        attention_eta_l2=0.40,
+        attention_split_ns=2000.0 if gpu else 500.0,
         vector_start_ns=2000.0 if gpu else 500.0,
         vector_eta=VECTOR_ETA,
         vector_hot_eta=VECTOR_HOT_ETA,
     )
 
 
-def save_constants(path: Path, constants: Constants) -> None:
-    """Write one set of constants as JSON."""
-    plain = {f"vector_{kind}": dict(getattr(constants, f"vector_{kind}")) for kind in ("eta", "hot_eta")}
-    table = {f.name: getattr(constants, f.name) for f in dataclasses.fields(constants)} | plain
-    path.write_text(json.dumps(table, indent=2) + "\n")
+def save_constants(path: Path, sets: Sequence[Constants]) -> None:
+    """Write sets of constants, one per dtype, as a JSON list."""
+    path.write_text(json.dumps([constants_table(c) for c in sets], indent=2) + "\n")
 
 
-def load_constants(path: Path) -> Constants:
-    """Read what `save_constants` wrote. AcceleratorError names file and key."""
+def constants_table(constants: Constants) -> dict[str, Any]:
+    """One set as plain JSON values."""
+    table = {f.name: getattr(constants, f.name) for f in dataclasses.fields(constants)}
+    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in table.items()}
+
+
+def load_constants(path: Path, dtype: str | None = None) -> Constants:
+    """Read what `save_constants` wrote: the set for `dtype`, or the only one. AcceleratorError names file and key."""
     try:
-        table = json.loads(path.read_text())
+        tables = json.loads(path.read_text())
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise AcceleratorError(str(path), f"cannot be read as JSON: {error}") from None
-    if not isinstance(table, dict):
-        raise AcceleratorError(str(path), "must be a JSON object, as fusetui calibrate -o writes it")
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise AcceleratorError(str(path), "must be a JSON list, as fusetui calibrate -o writes it")
+    sets = [_constants(table, str(path)) for table in tables]
+    wanted = [c for c in sets if dtype in (None, c.dtype)]
+    if len(wanted) != 1:
+        held = ", ".join(c.dtype for c in sets) or "nothing"
+        raise AcceleratorError(str(path), f"no single set of constants for {dtype or 'any dtype'}", f"it holds {held}")
+    return wanted[0]
+
+
+def _constants(table: Mapping[str, Any], where: str) -> Constants:
     fields = {f.name: str(f.type) for f in dataclasses.fields(Constants)}
     for key in (*table, *fields):
         if key not in fields or key not in table:
-            raise AcceleratorError(str(path), f"key {key}: {'missing' if key in fields else 'not known'}")
-    return Constants(**{key: _checked(key, fields[key], table[key], str(path)) for key in fields})
+            raise AcceleratorError(where, f"key {key}: {'missing' if key in fields else 'not known'}")
+    return Constants(**{key: _checked(key, fields[key], table[key], where) for key in fields})
 
 
 def _checked(key: str, kind: str, value: Any, where: str) -> Any:
@@ -122,7 +145,10 @@ def _checked(key: str, kind: str, value: Any, where: str) -> Any:
         if isinstance(value, dict) and set(value) >= set(VECTOR_ETA):
             return {name: _checked(f"{key}.{name}", "float", eta, where) for name, eta in value.items()}
         raise AcceleratorError(where, f"key {key}: must give every class: {', '.join(VECTOR_ETA)}")
-    if kind in ("str", "bool"):
+    if kind.startswith("tuple"):
+        if isinstance(value, list) and all(isinstance(name, str) for name in value):
+            return tuple(value)
+    elif kind in ("str", "bool"):
         if type(value).__name__ == kind:
             return value
     elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:

@@ -87,7 +87,7 @@ def price_matmuls(
     full_rows        non-zero: one tile must hold whole rows of the output
     Raises AcceleratorError on shapes below 1, HardwareError when the device has no rate for `dtype`.
     """
-    q = _products(batch, m, n, k, reserved_sram, extra_registers, extra_bytes, epilogue_flops, hot_bytes, full_rows)
+    q = products(batch, m, n, k, reserved_sram, extra_registers, extra_bytes, epilogue_flops, hot_bytes, full_rows)
     count = build_grid(hw, _part(q, slice(0, 1)), dtype).tiles.m.size
     step = max(1, _CHUNK // count)
     parts = [_price(hw, constants, _part(q, slice(at, at + step)), dtype) for at in range(0, len(q.m), step)]
@@ -96,7 +96,7 @@ def price_matmuls(
 
 def pareto(hw: Hardware, constants: Constants, batch: int, m: int, n: int, k: int, *, dtype: str) -> MatmulPrices:
     """Tiles of one product that no other beats in time, SRAM and DRAM traffic at once, fastest first."""
-    q = _products(batch, m, n, k, 0, 0, 0, 0, 0, 0)
+    q = products(batch, m, n, k)
     grid = build_grid(hw, q, dtype)
     terms = matmul_terms(hw, constants, grid)
     keys = np.stack(
@@ -130,7 +130,9 @@ def matmul_terms(hw: Hardware, c: Constants, g: Grid) -> Terms:
     return Terms(compute, l2, dram, spill, fixed, total)
 
 
-def _products(*arguments: Numbers) -> Products:
+def products(batch: Numbers, m: Numbers, n: Numbers, k: Numbers, *added: Numbers) -> Products:
+    """Checked and broadcast to (Q, 1). `added`: the fields of `Products` after k, in order; 0 when left out."""
+    arguments = (batch, m, n, k, *added, *(0,) * (len(Products.__slots__) - 4 - len(added)))
     columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in arguments))
     for name, column in zip(("batch", "m", "n", "k"), columns, strict=False):
         wrong = ~(np.isfinite(column) & (column >= 1) & (column <= 2**40))
