@@ -68,6 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     _snapshot(commands)
     _record(commands)
     _export(commands)
+    _plan(commands)
     commands.add_parser("themes", help="list the themes and what is wrong with broken ones").set_defaults(
         module="themes"
     )
@@ -147,6 +148,22 @@ def _export(commands: Commands) -> None:
         "--memory", type=_bytes, default=512 << 20, metavar="SIZE", help="memory limit (default 512MiB)"
     )
     command.set_defaults(module="export")
+
+
+def _plan(commands: Commands) -> None:
+    command = commands.add_parser("plan", help="fusion and tile plan of a model block on a described accelerator")
+    command.add_argument("block", nargs="?", help="e.g. transformer-prefill; without it, what there is")
+    command.add_argument("--hardware", default="H100", metavar="H", help="a preset or a TOML file (default H100)")
+    command.add_argument("--dtype", default="bf16", metavar="T", help="element type (default bf16)")
+    policies = ("none", "conservative", "balanced", "aggressive")
+    command.add_argument("--policy", choices=policies, default="balanced", help="how far to fuse (default balanced)")
+    command.add_argument("--shapes", default="", metavar="N=V,…", help="e.g. model=llama-7b,batch=4,sequence=1024")
+    command.add_argument("--launch", choices=("eager", "graph"), default="eager", help="how kernels are launched")
+    command.add_argument("--constants", metavar="FILE", help="what `fusetui calibrate -o` wrote")
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="JSON on standard output; absent values are null")
+    form.add_argument("--markdown", action="store_true", help="Markdown tables")
+    command.set_defaults(module="plan")
 
 
 def _input_options(command: argparse.ArgumentParser) -> None:

@@ -71,12 +71,12 @@ def peak_limit(
 def burst(price: Price, hw: Hardware, element_bytes: float, fill_ns: float) -> float:
     """Peak demand on device memory over its bandwidth while a kernel runs.
 
-    A matrix product's first wave asks for every stage of every tile at once, within the time to fill the pipeline;
-    other kernels ask evenly.
+    On a GPU a matrix product's first wave asks for every stage of every tile at once, within the time to fill the
+    pipeline; other kernels, and scratchpads that are filled ahead, ask evenly.
     """
     steady = price.dram_bytes / price.time_ns * 1e9 / hw.dram_bytes_per_s if price.time_ns > 0 else 0.0
     tile = price.tile
-    if tile is None or not fill_ns or not price.dram_bytes:
+    if tile is None or hw.kind != "gpu" or not fill_ns or not price.dram_bytes:
         return steady
     wave = hw.cores * tile.stages * (tile.m + tile.n) * tile.k * element_bytes
     first = min(wave, price.dram_bytes) / fill_ns * 1e9

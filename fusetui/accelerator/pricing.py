@@ -133,12 +133,15 @@ class Pricer:
             full_rows=[float(self._row_after(g)) for g in groups],
         )
         again = np.array([self._row_again_ns(g) for g in groups])
+        # A scratchpad serves its array: rows stream past every block of columns, columns are loaded per tile of rows.
+        streamed = b * m * k * n * element * (1 / self.hw.mma_shape(self.dtype)[1] + 1 / p.tile_m)
+        served = p.l2_bytes if self.hw.l2_bytes else streamed
         workspace = np.where(p.split_k > 1, 4.0 * p.split_k * b * m * n, 0.0)
         return [
             Price(
                 time_ns=float(p.time_ns[i] + again[i]),
                 dram_bytes=float(p.dram_bytes[i]),
-                served_bytes=float(p.l2_bytes[i]) + w.served_bytes,
+                served_bytes=float(served[i]) + w.served_bytes,
                 filled_bytes=max(0.0, float(p.dram_bytes[i]) - w.write_bytes),
                 spill_bytes=float(p.spill_bytes[i]),
                 workspace_bytes=float(workspace[i]),
