@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 GROUP_CAP: Final = 10
@@ -38,6 +39,7 @@ class Candidates:
     complete: bool
 
 
+@lru_cache(maxsize=1 << 16)
 def bits(mask: int) -> tuple[int, ...]:
     """Positions of the set bits, ascending."""
     found = []
@@ -79,10 +81,10 @@ def enumerate_groups(
     for first in range(n):
         below = (1 << first) - 1
         seen = {1 << first}
-        frontier = [1 << first]
+        frontier = [(1 << first, neighbours[first])]
         for _ in range(cap - 1):
             frontier = _grown(frontier, neighbours, below, seen, may_grow)
-            found += [mask for mask in frontier if is_convex(mask, preds, ancestors)]
+            found += [mask for mask, _ in frontier if is_convex(mask, preds, ancestors)]
             if len(found) > limit or len(seen) > limit:
                 complete = False
                 break
@@ -90,19 +92,21 @@ def enumerate_groups(
 
 
 def _grown(
-    frontier: list[int], neighbours: Sequence[int], below: int, seen: set[int], may_grow: Callable[[int], bool]
-) -> list[int]:
+    frontier: list[tuple[int, int]],
+    neighbours: Sequence[int],
+    below: int,
+    seen: set[int],
+    may_grow: Callable[[int], bool],
+) -> list[tuple[int, int]]:
+    """Sets one operator larger, each with everything that touches it."""
     grown = []
-    for mask in frontier:
-        around = 0
-        for i in bits(mask):
-            around |= neighbours[i]
+    for mask, around in frontier:
         for i in bits(around & ~mask & ~below):
             larger = mask | 1 << i
             if larger not in seen:
                 seen.add(larger)
                 if may_grow(larger):
-                    grown.append(larger)
+                    grown.append((larger, around | neighbours[i]))
     return grown
 
 

@@ -64,9 +64,9 @@ class Operator:
     causal: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Graph:
-    """Operators in topological order, checked when built.
+    """Operators in topological order, checked when built. Compared by identity: what is derived from it is kept.
 
     Raises GraphError naming the operator and the dimension at fault.
     """
@@ -113,13 +113,25 @@ class Graph:
             masks.append(mask)
         return tuple(masks)
 
+    @cached_property
+    def _loops(self) -> dict[str, tuple[str, ...]]:
+        return {op.name: tuple(dict.fromkeys(self.tensors[op.output].dims + op.reduced)) for op in self.operators}
+
     def loops(self, op: Operator) -> tuple[str, ...]:
         """The loop nest of `op`: the output's dimensions, then the reduced ones it does not keep."""
-        return tuple(dict.fromkeys(self.tensors[op.output].dims + op.reduced))
+        return self._loops[op.name]
+
+    @cached_property
+    def _points(self) -> dict[tuple[str, ...], int]:
+        return {}
 
     def points(self, dims: Sequence[str]) -> int:
         """Product of the sizes of `dims`."""
-        return math.prod(self.sizes[d] for d in dims)
+        key = tuple(dims)
+        known = self._points.get(key)
+        if known is None:
+            known = self._points[key] = math.prod(self.sizes[d] for d in key)
+        return known
 
     def tensor_bytes(self, name: str) -> float:
         """Bytes of a whole tensor."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from fusetui.accelerator.constants import Constants
@@ -17,6 +18,7 @@ from fusetui.accelerator.memory import Residency, burst
 from fusetui.accelerator.policy import POLICIES, Priced, choose
 from fusetui.accelerator.price import Price, Tile
 from fusetui.accelerator.pricing import Pricer
+from fusetui.accelerator.work import Workload
 
 BALANCED: Final = "balanced"
 
@@ -109,13 +111,20 @@ def make_plans(
     return Plans(graph.name, hw.name, dtype, mode, constants.calibrated, ordered, (time.perf_counter() - began) * 1e3)
 
 
-def price_graph(graph: Graph, hw: Hardware, constants: Constants, dtype: str) -> Priced:
-    """Every legal group of `graph` with its price on `hw`, single operators included."""
+@lru_cache(maxsize=8)
+def _legal(graph: Graph) -> tuple[tuple[Group, ...], bool, Workload]:
+    """What a change of hardware or policy leaves as it is: the legal groups, whether they are all, and their work."""
     rules = Rules(graph)
     candidates = enumerate_groups(graph.predecessors, may_grow=rules.may_grow)
     groups = tuple(g for mask in candidates.masks if isinstance(g := rules.group(mask), Group))
-    prices = Pricer(graph, hw, constants, dtype).prices(groups)
-    return Priced(graph, hw, groups, tuple(prices), candidates.complete)
+    return groups, candidates.complete, Workload(graph)
+
+
+def price_graph(graph: Graph, hw: Hardware, constants: Constants, dtype: str) -> Priced:
+    """Every legal group of `graph` with its price on `hw`, single operators included."""
+    groups, complete, workload = _legal(graph)
+    prices = Pricer(workload, hw, constants, dtype).prices(groups)
+    return Priced(graph, hw, groups, tuple(prices), complete)
 
 
 def force_group(graph: Graph, hw: Hardware, constants: Constants, dtype: str, ops: Sequence[str]) -> tuple[Price, str]:
@@ -124,7 +133,7 @@ def force_group(graph: Graph, hw: Hardware, constants: Constants, dtype: str, op
     mask = sum(1 << index[name] for name in dict.fromkeys(ops))
     rules = Rules(graph)
     legal = rules.group(mask)
-    price = Pricer(graph, hw, constants, dtype).prices([rules.forced(mask)])[0]
+    price = Pricer(Workload(graph), hw, constants, dtype).prices([rules.forced(mask)])[0]
     return price, legal if isinstance(legal, str) else ""
 
 

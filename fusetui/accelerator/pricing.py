@@ -29,9 +29,10 @@ HELD_ROW: Final = 1024  # longer rows are read again instead of held
 class Pricer:
     """Prices groups of one graph on one device."""
 
-    def __init__(self, graph: Graph, hw: Hardware, constants: Constants, dtype: str) -> None:
-        self.graph, self.hw, self.constants, self.dtype = graph, hw, constants, dtype
-        self._workload = Workload(graph)
+    def __init__(self, workload: Workload, hw: Hardware, constants: Constants, dtype: str) -> None:
+        self.graph = graph = workload.graph
+        self.hw, self.constants, self.dtype = hw, constants, dtype
+        self._workload = workload
         self._touched = np.cumsum([0.0, *(graph.op_bytes(op) for op in graph.operators)])
 
     def prices(self, groups: Sequence[Group]) -> list[Price]:
@@ -112,9 +113,8 @@ class Pricer:
         ]
 
     def _matmul(self, groups: Sequence[Group], works: Sequence[Work]) -> list[Price]:
-        graph, element = self.graph, dtype_bytes(self.dtype)
-        anchors = [graph.operators[g.anchors[0]] for g in groups]
-        shapes = np.array([matmul_shape(graph, op) for op in anchors], dtype=np.float64).reshape(-1, 4)
+        element = dtype_bytes(self.dtype)
+        shapes = np.array([self._workload.shapes[g.anchors[0]] for g in groups], dtype=np.float64).reshape(-1, 4)
         b, m, n, k = shapes.T
         own = b * (m * k + k * n + m * n) * element
         moved = np.array([w.read_bytes + w.write_bytes for w in works])

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from fusetui.accelerator.fusion import bits
-from fusetui.accelerator.graph import Graph, matmul_shape
+from fusetui.accelerator.graph import ANCHORS, Graph, matmul_shape
 from fusetui.accelerator.group import Group
 
 TILE_SIDE: Final = 128  # of a matrix product, for how often its operands are loaded
@@ -48,6 +48,7 @@ class Workload:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self._known: dict[tuple[int, str], Work] = {}
         self._flops = [graph.flops(op) for op in graph.operators]
         self._size = {name: graph.tensor_bytes(name) for name in graph.tensors}
         self._reads = [
@@ -55,11 +56,23 @@ class Workload:
         ]
 
     @cached_property
+    def shapes(self) -> dict[int, tuple[int, int, int, int]]:
+        """(batch, m, n, k) of every matrix product, by operator index."""
+        operators = enumerate(self.graph.operators)
+        return {i: matmul_shape(self.graph, op) for i, op in operators if op.kind in ANCHORS}
+
+    @cached_property
     def _readers(self) -> list[tuple[int, ...]]:
         return [self.graph.consumers[op.output] for op in self.graph.operators]
 
     def work(self, group: Group) -> Work:
         """Bytes, arithmetic and live values of `group` in one kernel."""
+        key = (group.mask, group.pattern)
+        if key not in self._known:
+            self._known[key] = self._work(group)
+        return self._known[key]
+
+    def _work(self, group: Group) -> Work:
         read: dict[str, float] = dict.fromkeys(group.inputs, 0.0)
         served = 0.0
         for i in bits(group.mask):
@@ -115,10 +128,10 @@ class Workload:
     def loads(self, anchor: int, operand: str, group: Group) -> float:
         """How many tiles of a matrix product load each point of an operand."""
         op = self.graph.operators[anchor]
-        _, m, n, _ = matmul_shape(self.graph, op)
+        _, m, n, _ = self.shapes[anchor]
         if group.pattern == "attention":
             # Queries and scores stay with their tile; keys and values are loaded by every tile of queries.
-            rows = matmul_shape(self.graph, self.graph.operators[group.anchors[0]])[1]
+            rows = self.shapes[group.anchors[0]][1]
             return 1.0 if operand == op.inputs[0] else float(math.ceil(rows / TILE_SIDE))
         side = n if operand == op.inputs[0] else m
         halo = ((HALO_SIDE + op.kernel - 1) / HALO_SIDE) ** 2 if operand == op.inputs[0] else 1.0
