@@ -12,13 +12,14 @@ from typing import Final
 import numpy as np
 
 from fusetui.analysis import launch
-from fusetui.analysis.arrays import Bools, Codes, Floats, Ints
-from fusetui.analysis.busy import by_key_and_end, disjoint
+from fusetui.analysis.arrays import Bools, Floats, Ints
+from fusetui.analysis.busy import newly_covered
 from fusetui.analysis.columns import COUNTER, EXECUTION, MARK, REQUEST, Columns
+from fusetui.analysis.groups import Groups, grouped
 from fusetui.analysis.loghist import BUCKETS
 from fusetui.analysis.rings import HistogramRing
 from fusetui.analysis.slots import Grid, RingSlots, spread
-from fusetui.analysis.work import Work, executions, requests
+from fusetui.analysis.work import Work, by_end, executions, ran, requests
 from fusetui.telemetry.schema import MAPPINGS
 
 COUNTS: Final = (
@@ -87,9 +88,10 @@ class Accumulators:
                 self._count(name, where, rows.kind == kind)
         if kinds[REQUEST]:
             self._add_requests(requests(rows))
-        ran = executions(rows) if kinds[EXECUTION] else None
-        if ran is not None and len(ran):
-            self._add_executions(ran, where if ran.rows is rows else RingSlots.of(ran.rows.event, self.grid), head)
+        if kinds[EXECUTION]:
+            begun = ran(rows.without_detail())
+            if len(begun):
+                self._add_executions(by_end(begun), head)
 
     def _count(self, name: str, where: RingSlots, chosen: Bools | None = None) -> None:
         where.count(self.counts[:, COUNT[name]], chosen)
@@ -98,79 +100,81 @@ class Accumulators:
         if len(asked):
             where = RingSlots.of(asked.rows.event, self.grid)
             self._count("requests", where)
-            self.latency.add(BY_REQUEST, where, asked.latency)
+            self.latency.add(Groups.one(BY_REQUEST, len(asked)), where, asked.latency)
 
-    def _add_executions(self, ran: Work, where: RingSlots, head: int) -> None:
-        rows = ran.rows
-        self.streams_used = max(self.streams_used, int(rows.stream.max()) + 1)
-        self.places_used = max(self.places_used, int(rows.place.max()) + 1)
+    def _add_executions(self, rows: Columns, head: int) -> None:
+        """Take in executions, at least one, in the order of their ends."""
+        order, streams = grouped(rows.stream)
+        work = executions(rows.take(order))
+        where = RingSlots.of(work.rows.end, self.grid)
+        self.streams_used = max(self.streams_used, int(streams.key[-1]) + 1)
         self._count("executions", where)
-        self.latency.add(BY_EXECUTION, where, ran.latency)
-        self.service.add(rows.stream, where, ran.service)
-        self._add_waits(ran, where, head)
-        for name, chosen in launch.flags(ran).items():
+        self.latency.add(Groups.one(BY_EXECUTION, len(work)), where, work.latency)
+        self.service.add(streams, where, work.service)
+        self._add_waits(work, streams, where, head)
+        for name, chosen in launch.flags(work).items():
             self._count(name, where, chosen)
-        own, call = launch.call_times(ran)
+        own, call = launch.call_times(work)
         if own.any():
-            self.call.add(0, where.take(own), call[own])
-        if rows.mapping.strides != (0,):
+            self.call.add(Groups.one(0, int(np.count_nonzero(own))), where.take(own), call[own])
+            self._add_exposed(work, where)
+        if work.rows.mapping.strides != (0,):
             for code, name in enumerate(MAPPINGS):
-                self._count(name, where, rows.mapping == code)
-        if where.only is not None:
-            self.place_n[: self.places_used, where.only] += np.bincount(rows.place, minlength=self.places_used)
-            self.start_ns[where.only] = min(self.start_ns[where.only], rows.start.min())
-            self.end_ns[where.only] = max(self.end_ns[where.only], rows.end.max())
-        else:
-            np.add.at(self.place_n.reshape(-1), rows.place.astype(np.int64) * self.grid.count + where.slot, 1)
-            np.minimum.at(self.start_ns, where.slot, rows.start)
-            np.maximum.at(self.end_ns, where.slot, rows.end)
-        self._add_busy(ran, where, head)
+                self._count(name, where, work.rows.mapping == code)
+        self._add_busy(self.stream_busy_ns, self._stream_end, streams, work.rows.start, work.rows.end, head)
+        self._add_places(rows, head)
 
-    def _add_waits(self, ran: Work, where: RingSlots, head: int) -> None:
-        rows, waited = ran.rows, ran.waited
-        if waited.all():
-            self.wait.add(rows.stream, where, ran.wait)
-            self._spread(self.wait_ns, rows.stream, rows.enqueue, np.maximum(rows.start, rows.enqueue), head)
-        elif waited.any():
-            stream, enqueue = rows.stream[waited], rows.enqueue[waited]
-            self.wait.add(stream, where.take(waited), ran.wait[waited])
-            self._spread(self.wait_ns, stream, enqueue, np.maximum(rows.start[waited], enqueue), head)
-
-    def _add_busy(self, ran: Work, where: RingSlots, head: int) -> None:
-        rows = ran.rows
-        order = by_key_and_end(rows.stream, rows.end)
-        stream, start, end = rows.stream[order], rows.start[order], rows.end[order]
-        if ran.waited.any() and rows.launch.strides != (0,):
-            enqueue, call, waited = rows.enqueue[order], rows.launch[order], ran.waited[order]
-            gaps = launch.exposed_gaps(stream, start, end, enqueue, call, waited, self._stream_end)
-            if where.only is not None:
-                self.counts[where.only, COUNT["exposed_ns"]] += gaps.sum()
-            else:
-                np.add.at(self.counts[:, COUNT["exposed_ns"]], where.slot[order], gaps)
-        self._add_union(self.stream_busy_ns, self._stream_end, stream, start, end, head)
-        order = by_key_and_end(rows.place, rows.end)
-        self._add_union(
-            self.place_busy_ns, self._place_end, rows.place[order], rows.start[order], rows.end[order], head
-        )
-        everything = np.broadcast_to(np.zeros(1, np.int32), (len(ran),))
-        order = by_key_and_end(everything, rows.end)
-        self._add_union(self.busy_ns, self._end, everything, rows.start[order], rows.end[order], head)
-
-    def _add_union(self, into: Floats, last_end: Ints, key: Codes, start: Ints, end: Ints, head: int) -> None:
-        """Add the busy time that is not yet covered; rows are in the order of (key, end)."""
-        begin, stop = disjoint(key, start, end)
-        begin = np.maximum(begin, last_end[key if key[0] != key[-1] else key[:1]])
-        self._spread(into, key, begin, np.maximum(stop, begin), head)
-        last = np.append(np.flatnonzero(key[1:] != key[:-1]), key.size - 1)
-        last_end[key[last]] = np.maximum(last_end[key[last]], end[last])
-
-    def _spread(self, into: Floats, key: Codes, begin: Ints, end: Ints, head: int) -> None:
-        if begin.size == 0:
+    def _add_waits(self, work: Work, streams: Groups, where: RingSlots, head: int) -> None:
+        wait, enqueue, waited = work.wait, work.rows.enqueue, work.waited
+        if not waited.any():
             return
+        if not waited.all():
+            streams = Groups.of(streams.per_row(streams.key)[waited] if len(streams.key) > 1 else streams.key)
+            where, wait, enqueue = where.take(waited), wait[waited], enqueue[waited]
+        self.wait.add(streams, where, wait)
+        # A wait that is cut off at 0 began when the work did.
+        self._spread(self.wait_ns, streams, enqueue, enqueue + wait, head)
+
+    def _add_exposed(self, work: Work, where: RingSlots) -> None:
+        rows = work.rows
+        gaps = launch.exposed_gaps(
+            rows.stream, rows.start, rows.end, rows.enqueue, rows.launch, work.waited, self._stream_end
+        )
+        into = self.counts[:, COUNT["exposed_ns"]]
+        if where.only is not None:
+            into[where.only] += gaps.sum()
+        else:
+            np.add.at(into, where.slot, gaps)
+
+    def _add_places(self, rows: Columns, head: int) -> None:
+        """Per place and over all: counts and busy time of executions in the order of their ends."""
+        order, places = grouped(rows.place)
+        self.places_used = max(self.places_used, int(places.key[-1]) + 1)
+        start, end = rows.start[order], rows.end[order]
+        cells, slot = RingSlots.of(end, self.grid).cells(places)
+        np.add.at(self.place_n, (cells.key, slot), cells.size)
+        self._add_busy(self.place_busy_ns, self._place_end, places, start, end, head)
+        every = Groups.one(0, len(rows))
+        self._add_busy(self.busy_ns, self._end, every, rows.start, rows.end, head)
+        cells, slot = RingSlots.of(rows.end, self.grid).cells(every)
+        np.minimum.at(self.start_ns, slot, np.minimum.reduceat(rows.start, cells.first))
+        np.maximum.at(self.end_ns, slot, cells.maxima(rows.end))
+
+    def _add_busy(self, into: Floats, last_end: Ints, groups: Groups, start: Ints, end: Ints, head: int) -> None:
+        """Add the busy time that is not yet covered, of intervals in the order of key, then end."""
+        begin, stop = newly_covered(groups, start, end, last_end)
+        self._spread(into, groups, begin, stop, head)
+
+    def _spread(self, into: Floats, groups: Groups, begin: Ints, end: Ints, head: int) -> None:
         grid = self.grid
         oldest = head - grid.count + 1
-        first = min(max(oldest, (int(begin.min()) - grid.origin) // grid.width), head)
-        slots = min(head, max(first, (int(end.max()) - grid.origin) // grid.width)) - first + 1
-        keys = int(key.max()) + 1
+        low, high = (grid.slot_of(t) for t in (begin.min(), end.max()))
+        if low == high and oldest <= low <= head:
+            into[groups.key, low % grid.count] += groups.sums(end - begin)
+            return
+        first = min(max(oldest, int(low)), head)
+        slots = min(head, max(first, int(high))) - first + 1
+        keys = int(groups.key[-1]) + 1
         ring = np.arange(first, first + slots) % grid.count
+        key = np.broadcast_to(groups.per_row(groups.key), begin.shape)
         into[:keys, ring] += spread(key, begin, end, keys, grid, first, slots)

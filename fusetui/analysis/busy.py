@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from fusetui.analysis.arrays import Codes, Ints, Order
+from fusetui.analysis.groups import Groups
 
 _SAFE: Final = 1 << 62
 
@@ -52,6 +53,35 @@ def _cut(start: Ints, end: Ints) -> Ints:
     stop = end.copy()
     np.minimum(stop[:-1], earliest_later[1:], out=stop[:-1])
     return np.maximum(stop, start)
+
+
+def newly_covered(groups: Groups, start: Ints, end: Ints, last_end: Ints) -> tuple[Ints, Ints]:
+    """The pieces of time that intervals cover beyond what was covered before.
+
+    groups      of intervals (n,) in the order of key, then end; start, end (n,)
+    last_end    [keys]: until when time counts as covered before; moved on to the latest end
+    Returns (begin, stop) per row, stop >= begin: pieces of a key do not overlap.
+
+    An interval adds what lies between the end of the one before and its own, from the earliest start on that it or
+    any later one has: the latter reaches at least to its end, too.
+    """
+    floor, final = last_end[groups.key], end[groups.first + groups.size - 1]
+    last_end[groups.key] = np.maximum(floor, final)
+    if (floor > end[groups.first]).any():
+        row = groups.per_row(floor)
+        start, end = np.maximum(start, row), np.maximum(end, row)
+    span = int(end.max()) - int(start.min()) + 1
+    if len(groups.key) * span >= _SAFE:
+        begin, stop = disjoint(groups.per_row(groups.key), start, end)
+        begin = np.maximum(begin, groups.per_row(floor))
+        return begin, np.maximum(stop, begin)
+    apart = groups.per_row(np.arange(len(groups.key)) * span)
+    begin = np.minimum.accumulate((start + apart)[::-1])[::-1] - apart
+    previous = np.empty_like(end)
+    previous[1:] = end[:-1]
+    previous[groups.first] = floor
+    np.maximum(begin, previous, out=begin)
+    return np.minimum(begin, end, out=begin), end
 
 
 def _one_word(key: Codes) -> bool:

@@ -6,8 +6,9 @@ Tables of words and of places are bounded: what comes after they are full shares
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Final
+from dataclasses import dataclass, fields, replace
+from math import prod
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -56,15 +57,33 @@ class Columns:
         return len(self.kind)
 
     def take(self, keep: Bools | Ints | slice) -> Columns:
-        """Some of the rows."""
-        return Columns(*(getattr(self, f.name)[keep] for f in fields(self)))
+        """Some of the rows, none twice, in any order."""
+        if isinstance(keep, slice) and keep == slice(None):
+            return self
+        kind, end = self.kind[keep], self.end[keep]
+        taken: dict[str, Any] = {"kind": kind, "end": end}
+        for name in _NAMES:
+            column = getattr(self, name)
+            if name not in taken:
+                one_value = column.strides == (0,)
+                taken[name] = end if column is self.end else column[: len(kind)] if one_value else column[keep]
+        return Columns(**taken)
+
+    def without_detail(self) -> Columns:
+        """The rows without what no slot needs: null columns are not moved when rows are taken or sorted."""
+        none, n = np.broadcast_to(np.int32(-1), self.kind.shape), self.kind.shape
+        never, nan = np.broadcast_to(np.int64(NULL), n), np.broadcast_to(np.float64("nan"), n)
+        return replace(self, name=none, host=none, device=none, group=none, unit=none, request=never, value=nan)
+
+
+_NAMES: Final = tuple(f.name for f in fields(Columns))
 
 
 def concat(parts: Sequence[Columns]) -> Columns:
     """All rows of several parts, at least one."""
     if len(parts) == 1:
         return parts[0]
-    return Columns(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Columns)))
+    return Columns(*(np.concatenate([getattr(p, name) for p in parts]) for name in _NAMES))
 
 
 class Words:
@@ -79,6 +98,8 @@ class Words:
         self._last: tuple[int, int, int] | None = None
         self._last_dictionary: pa.Array | None = None
         self._last_ids: Codes = np.full(1, -1, np.int32)
+        # Where ids are the dictionary's own codes but for a difference, that is faster than looking them up.
+        self._step: np.int32 | None = None
 
     def ids(self, column: pa.Array) -> Codes:
         """Ids of a dictionary column (n,); -1 for null, and for words outside a fixed list `len(known)`."""
@@ -86,13 +107,19 @@ class Words:
             return _same(-1, len(column))
         if not isinstance(column, pa.DictionaryArray):
             column = column.cast(pa.utf8()).dictionary_encode()
-        return self._of_dictionary(column.dictionary)[plain(column.indices, -1)]
+        ids = self._of_dictionary(column.dictionary)
+        if self._step is not None and column.null_count == 0:
+            codes: Codes = column.indices.to_numpy()
+            return codes + self._step if self._step else codes
+        return ids[plain(column.indices, -1)]
 
     def _of_dictionary(self, dictionary: pa.Array) -> Codes:
         key = dictionary_key(dictionary)
         if key != self._last:
             ids = [-1 if word is None else self._id(word) for word in dictionary.to_pylist()]
             self._last_ids = np.array([*ids, -1], np.int32)
+            in_order = ids == list(range(ids[0], ids[0] + len(ids))) if ids else False
+            self._step = np.int32(ids[0]) if in_order else None
             self._last, self._last_dictionary = key, dictionary
         return self._last_ids
 
@@ -116,6 +143,9 @@ class Keys:
     def __init__(self, limit: int) -> None:
         self.keys: list[tuple[int, ...]] = []
         self._ids: dict[tuple[int, ...], int] = {}
+        # The ids of all keys within some bounds, -1 for those that have not come yet.
+        self._bounds: list[tuple[int, int]] = []
+        self._table: Codes = np.zeros(0, np.int32)
         self._limit = limit
         self.overflowed = False
 
@@ -125,26 +155,41 @@ class Keys:
         if n == 0:
             return np.zeros(0, np.int32)
         bounds = [_bounds(column) for column in columns]
-        cells = 1
-        for low, high in bounds:
-            cells *= high - low + 1
-        if cells == 1:
+        if all(low == high for low, high in bounds):
             return _same(self._id(tuple(low for low, _ in bounds)), n)
-        if cells > max(4096, 4 * n):
-            rows, where = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-            return np.array([self._id(tuple(map(int, row))) for row in rows], np.int32)[where.reshape(-1)]
-        packed = np.zeros(n, np.int64)
-        for column, (low, high) in zip(columns, bounds, strict=True):
+        together = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(bounds, self._bounds or bounds, strict=True)]
+        if together != self._bounds:
+            most = max(4096, 4 * n)
+            self._bounds = together if _cells(together) <= most else bounds
+            if _cells(self._bounds) > most:
+                self._bounds = []
+                rows, where = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+                return np.array([self._id(tuple(map(int, row))) for row in rows], np.int32)[where.reshape(-1)]
+            self._table = np.full(_cells(self._bounds), -1, np.int32)
+        packed = self._packed(columns)
+        ids = self._table.take(packed)
+        if int(ids.min()) < 0:
+            self._learn(packed[ids < 0])
+            ids = self._table.take(packed)
+        return ids
+
+    def _packed(self, columns: Sequence[Codes]) -> Codes:
+        """The cell of each row: its keys as the digits of one number."""
+        packed: Codes | None = None
+        for column, (low, high) in zip(columns, self._bounds, strict=True):
             if high > low:
-                packed = packed * (high - low + 1) + (column - low)
-        table = np.zeros(cells, np.int32)
-        for cell in np.flatnonzero(np.bincount(packed, minlength=cells)).tolist():
+                digit = column - low if low else column
+                packed = digit if packed is None else packed * np.int64(high - low + 1) + digit
+        assert packed is not None
+        return packed
+
+    def _learn(self, cells: Codes) -> None:
+        for cell in np.flatnonzero(np.bincount(cells)).tolist():
             rest, key = cell, []
-            for low, high in reversed(bounds):
+            for low, high in reversed(self._bounds):
                 rest, digit = divmod(rest, high - low + 1)
                 key.append(low + digit)
-            table[cell] = self._id(tuple(reversed(key)))
-        return table[packed]
+            self._table[cell] = self._id(tuple(reversed(key)))
 
     def _id(self, key: tuple[int, ...]) -> int:
         found = self._ids.get(key)
@@ -250,6 +295,10 @@ def _floats(column: pa.Array) -> Floats:
         column = pc.fill_null(column, float("nan"))
     values = column.to_numpy(zero_copy_only=False)
     return values
+
+
+def _cells(bounds: Sequence[tuple[int, int]]) -> int:
+    return prod(high - low + 1 for low, high in bounds)
 
 
 def _same(code: int, n: int) -> Codes:

@@ -20,8 +20,8 @@ BUCKETS: Final = PER_OCTAVE * OCTAVES + 2
 MAX_VALUE: Final = 1 << OCTAVES
 
 _CELL_BITS: Final = 11  # mantissa bits used to guess a bucket: a cell is 45 times narrower than a bucket
-_EXPONENT_BIAS: Final = 1023
-_FLOAT_EXACT: Final = 1 << 53
+_MANTISSA_BITS: Final = 23
+_EXPONENT_BIAS: Final = 127
 
 
 def _root32(power: int) -> int:
@@ -34,10 +34,17 @@ def _root32(power: int) -> int:
 
 # _UPPER[i] is the largest integer in bucket i.
 _UPPER: Final[Ints] = np.array([0, *(_root32(i) for i in range(BUCKETS - 1))], np.int64)
-# For each of the 2048 cells of an octave, the grid step in which the cell begins.
-_CELL_STEP: Final[Ints] = np.ceil(
-    PER_OCTAVE * np.log2(1.0 + np.arange(1 << _CELL_BITS) / (1 << _CELL_BITS)) - 1e-9
-).astype(np.int64)
+
+
+def _cell_buckets() -> Codes:
+    """The bucket in which each cell of the positive float32 up to 2^62 begins; all below 1 belongs to bucket 0."""
+    step = np.ceil(PER_OCTAVE * np.log2(1.0 + np.arange(1 << _CELL_BITS) / (1 << _CELL_BITS)) - 1e-9)
+    buckets = np.zeros((_EXPONENT_BIAS + OCTAVES + 1, 1 << _CELL_BITS), np.int16)
+    buckets[_EXPONENT_BIAS:] = step + PER_OCTAVE * np.arange(OCTAVES + 1)[:, None] + 1
+    return buckets.reshape(-1)
+
+
+_CELL_BUCKET: Final = _cell_buckets()
 
 EDGES: Final[Floats] = np.concatenate([[0.0], 2.0 ** ((np.arange(BUCKETS) - 1) / PER_OCTAVE)])
 """[BUCKETS + 1] float64: bucket i reaches from EDGES[i] to EDGES[i + 1]; the first two edges belong to the value 0."""
@@ -48,23 +55,18 @@ REPRESENTATIVE: Final[Floats] = np.concatenate([[0.0], EDGES[2:] * 2.0 / (_BASE 
 """[BUCKETS] float64: the value that stands for a bucket, equally far from both edges in relative terms."""
 
 
-def bucket_of(values: Ints) -> Ints:
-    """The bucket of each value; negative values count as 0, values above 2^62 as 2^62. Shape of `values`."""
+def bucket_of(values: Ints) -> Codes:
+    """The bucket of each value; negative values count as 0, values above 2^62 as 2^62. int16, shape of `values`."""
     if values.size == 0:
-        return np.zeros(0, np.int64)
+        return np.zeros(0, np.int16)
     low, high = int(values.min()), int(values.max())
     if low < 0 or high > MAX_VALUE:
         values = np.clip(values, 0, MAX_VALUE)
-    # A float64 holds 53 bits: cut what would be rounded up into the next cell.
-    whole = values if high < _FLOAT_EXACT else np.where(values < _FLOAT_EXACT, values, values & ~np.int64(0x3FF))
-    cells = whole.astype(np.float64).view(np.int64) >> (52 - _CELL_BITS)
-    cells -= _EXPONENT_BIAS << _CELL_BITS
-    guess: Ints = _CELL_STEP[cells & ((1 << _CELL_BITS) - 1)]
-    guess += (cells >> _CELL_BITS) * PER_OCTAVE
-    guess += 1
-    if low <= 0:
-        guess[values <= 0] = 0
-    guess += values > _UPPER[guess]
+    # A float32 may round a value up into the next cell, but never past the edge of a bucket: those edges that are
+    # not powers of two lie at least 1/100 of a cell away from where the next cell begins, 40 times what is rounded.
+    cells = values.astype(np.float32).view(np.int32) >> (_MANTISSA_BITS - _CELL_BITS)
+    guess: Codes = _CELL_BUCKET.take(cells)
+    guess += values > _UPPER.take(guess)
     return guess
 
 

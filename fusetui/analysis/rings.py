@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fusetui.analysis.arrays import Codes, Floats, Ints
+from fusetui.analysis.groups import Groups
 from fusetui.analysis.loghist import BUCKETS, REPRESENTATIVE, bucket_of, rank_buckets
 from fusetui.analysis.slots import RingSlots
 
@@ -32,51 +33,34 @@ class HistogramRing:
         self._p50, self._p95, self._p99 = (np.full((keys, slots), np.nan) for _ in range(3))
         self._all = [np.full(slots, np.nan) for _ in range(3)]
 
-    def add(self, key: Codes | int, where: RingSlots, values: Ints) -> None:
-        """Count values (n,) of their keys in their ring slots; one key for all may be given as such."""
+    def add(self, groups: Groups, where: RingSlots, values: Ints) -> None:
+        """Count values (n,) of their groups' keys in their ring slots."""
         if values.size == 0:
             return
-        self.used = max(self.used, (key if isinstance(key, int) else int(key.max())) + 1)
+        self.used = max(self.used, int(groups.key.max()) + 1)
         bucket = bucket_of(values)
-        self._low = min(self._low, int(bucket.min()))
-        self._high = max(self._high, int(bucket.max()) + 1)
-        if where.only is not None and isinstance(key, int):
-            self._add_one(where.only, key, bucket, values)
-        elif where.only is not None and self.used * BUCKETS <= 2 * values.size:
-            self._add_to_slot(where.only, key, bucket, values)
+        low, high = int(bucket.min()), int(bucket.max()) + 1
+        self._low, self._high = min(self._low, low), max(self._high, high)
+        cells, slot = where.cells(groups)
+        if where.only is not None and len(groups.key) * (high - low) <= 2 * values.size:
+            self._count_in_slot(where.only, groups, bucket, low, high)
         else:
-            self._add_to_slots(where.slot, np.asarray(key, np.int64), bucket, values)
-
-    def _add_one(self, slot: int, key: int, bucket: Ints, values: Ints) -> None:
-        fresh = np.bincount(bucket, minlength=BUCKETS)
-        self.counts[key, slot] += fresh.astype(np.int32)
-        self.total[key] += fresh
-        self.n[key, slot] += values.size
-        self.sum_ns[key, slot] += values.sum(dtype=np.float64)
-        self.max_ns[key, slot] = max(self.max_ns[key, slot], values.max())
+            row = cells.per_row(cells.key.astype(np.int64) * self.slots + slot) * BUCKETS
+            np.add.at(self.counts.reshape(-1), row + bucket, _ONE)
+            np.add.at(self.total.reshape(-1), cells.per_row(cells.key.astype(np.int64)) * BUCKETS + bucket, 1)
+        cell = cells.key * self.slots + slot
+        np.add.at(self.n.reshape(-1), cell, cells.size)
+        np.add.at(self.sum_ns.reshape(-1), cell, cells.sums(values))
+        np.maximum.at(self.max_ns.reshape(-1), cell, cells.maxima(values))
         self._dirty[slot] = True
 
-    def _add_to_slot(self, slot: int, key: Codes | int, bucket: Ints, values: Ints) -> None:
-        """All of a large batch in one slot: count it once, add it twice."""
-        used = self.used
-        wide = np.asarray(key, np.int64)
-        fresh = np.bincount(wide * BUCKETS + bucket, minlength=used * BUCKETS).reshape(used, BUCKETS)
-        self.counts[:used, slot] += fresh.astype(np.int32)
-        self.total[:used] += fresh
-        self.n[:used, slot] += fresh.sum(axis=1)
-        self.sum_ns[:used, slot] += np.bincount(wide, weights=values, minlength=used)
-        np.maximum.at(self.max_ns[:, slot], wide, values)
-        self._dirty[slot] = True
-
-    def _add_to_slots(self, slot: Ints, key: Ints, bucket: Ints, values: Ints) -> None:
-        cell = key * self.slots + slot
-        key = np.broadcast_to(key, cell.shape)
-        np.add.at(self.counts.reshape(-1), cell * BUCKETS + bucket, _ONE)
-        np.add.at(self.total.reshape(-1), key * BUCKETS + bucket, 1)
-        np.add.at(self.n.reshape(-1), cell, 1)
-        np.add.at(self.sum_ns.reshape(-1), cell, values.astype(np.float64))
-        np.maximum.at(self.max_ns.reshape(-1), cell, values)
-        self._dirty[slot] = True
+    def _count_in_slot(self, slot: int, groups: Groups, bucket: Codes, low: int, high: int) -> None:
+        """All of a large batch in one slot: count it once, in the buckets that occur, and add it twice."""
+        keys, wide = len(groups.key), high - low
+        first = np.arange(keys, dtype=np.int32) * np.int32(wide) - np.int32(low)
+        fresh = np.bincount(bucket + groups.per_row(first), minlength=keys * wide).reshape(keys, wide)
+        self.counts[groups.key, slot, low:high] += fresh.astype(np.int32)
+        self.total[groups.key, low:high] += fresh
 
     def clear(self, slots: Ints) -> None:
         """Forget some ring slots."""

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from fusetui.analysis.arrays import Bools, Codes, Floats, Ints, Order
+from fusetui.analysis.groups import Groups
 
 SLOTS: Final = 120
 
@@ -81,13 +82,23 @@ class RingSlots:
     @classmethod
     def of(cls, times: Ints, grid: Grid) -> RingSlots:
         """Where rows with these event times belong; at least one row."""
-        slot = grid.slot_of(times) % grid.count
-        first = int(slot[0])
-        return cls(slot, first if bool((slot == first).all()) else None)
+        first, last = (int(grid.slot_of(t)) for t in (times.min(), times.max()))
+        if first == last:
+            only = first % grid.count
+            return cls(np.broadcast_to(np.array(only), times.shape), only)
+        return cls(grid.slot_of(times) % grid.count, None)
 
     def take(self, chosen: Bools | Order) -> RingSlots:
         """Those of some of the rows."""
         return RingSlots(self.slot[chosen], self.only)
+
+    def cells(self, groups: Groups) -> tuple[Groups, Ints]:
+        """The groups cut where the slot changes, and the ring slot of each piece; groups of these very rows."""
+        if self.only is not None:
+            return groups, self.slot[: len(groups.key)]
+        changes = np.flatnonzero(self.slot[1:] != self.slot[:-1]) + 1
+        pieces = groups.cut(changes)
+        return pieces, self.slot[pieces.first]
 
     def count(self, into: Ints, chosen: Bools | None = None) -> None:
         """Count the rows, or those chosen, in their slots of `into` [S]."""

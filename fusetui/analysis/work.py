@@ -36,12 +36,27 @@ class Work:
 
 def executions(rows: Columns) -> Work:
     """The executions among the rows that have begun and ended."""
-    return _work(rows, EXECUTION)
+    return _work(ran(rows), EXECUTION)
+
+
+def ran(rows: Columns) -> Columns:
+    """The rows of executions that have begun and ended."""
+    chosen = (rows.kind == EXECUTION) & (rows.end != NULL) & (rows.start != NULL)
+    return rows if chosen.all() else rows.take(chosen)
+
+
+def by_end(rows: Columns) -> Columns:
+    """The rows in the order of their ends."""
+    if bool((rows.end[1:] >= rows.end[:-1]).all()):
+        return rows
+    # Completion order with some disorder, or the rows of several producers: long runs in order, fast to merge.
+    return rows.take(np.argsort(rows.end, kind="stable"))
 
 
 def requests(rows: Columns) -> Work:
     """The requests among the rows that have ended and whose begin (enqueue or start) is known."""
-    return _work(rows, REQUEST)
+    ended = (rows.kind == REQUEST) & (rows.end != NULL) & ((rows.start != NULL) | (rows.enqueue != NULL))
+    return _work(rows if ended.all() else rows.take(ended), REQUEST)
 
 
 def is_open(rows: Columns) -> Bools:
@@ -51,13 +66,6 @@ def is_open(rows: Columns) -> Bools:
 
 
 def _work(rows: Columns, kind: int) -> Work:
-    ran = (rows.kind == kind) & (rows.end != NULL)
-    if kind == EXECUTION:
-        ran &= rows.start != NULL
-    else:
-        ran &= (rows.start != NULL) | (rows.enqueue != NULL)
-    if not ran.all():
-        rows = rows.take(ran)
     enqueue, end = rows.enqueue, rows.end
     joined = enqueue != NULL
     start = rows.start

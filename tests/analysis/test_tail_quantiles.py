@@ -96,4 +96,4 @@ def test_histogram_tail_is_within_the_bound_of_the_exact_one(values: list[int], 
     assert not rough.exact
     assert math.isclose(rough.mean_ns or 0, exact.mean_ns or 0, rel_tol=1e-9)
     if not ages:
-        assert rough.p95_ns == pytest.approx(exact.p95_ns, rel=0.011, abs=1)
+        assert abs((rough.p95_ns or 0) - (exact.p95_ns or 0)) <= 0.011 * (exact.p95_ns or 0) + 0.5
