@@ -242,7 +242,7 @@ class Ingest:
                 ingest_per_s=self._ingest_rate(),
             )
         else:
-            # While time runs and rows come a look at the totals once a second or so is enough; what stands is exact.
+            # While time runs and rows come the totals need not be anew at every tick; what stands is exact.
             hasty = self._fresh and (state is None or state.playing)
             self._fresh = False
             snapshot = snapshot_of(self._window, now_ns, self._context(health, state), hasty=hasty)

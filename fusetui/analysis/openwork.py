@@ -13,6 +13,7 @@ from fusetui.analysis.work import is_open
 
 Hashes = npt.NDArray[np.uint64]
 
+_NONE: Final[Ints] = np.zeros(0, np.int64)
 LIMIT: Final = 1 << 16
 """Open items kept; beyond that the oldest rows are forgotten and counted."""
 
@@ -66,6 +67,8 @@ class OpenWork:
 
     def ages(self, which: Bools, since: Ints, now_ns: int) -> Ints:
         """Ages at `now_ns` of the items chosen, counted from `since` (self.enqueue or self.start)."""
+        if not len(self):
+            return _NONE
         chosen = which & (since != NULL)
         ages: Ints = np.maximum(now_ns - since[chosen], 0)
         return ages

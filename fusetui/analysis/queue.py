@@ -15,11 +15,12 @@ def sweep(enqueue: Ints, start: Ints, from_ns: int, to_ns: int) -> tuple[Ints, I
     Returns (depth, length) of the steps: depth[i] items waited for length[i] ns.
     """
     times = np.clip(np.concatenate([enqueue, start]), from_ns, to_ns)
-    # The sign of the step rides in the lowest bit, so that plain values are sorted.
+    # The sign of the step rides in the lowest bit, so that plain values are sorted, at one time what comes before
+    # what goes: no depth is ever below 0.
     times <<= 1
-    times[: enqueue.size] |= 1
+    times[enqueue.size :] |= 1
     times.sort()
-    depth = np.cumsum(((times & 1) << 1) - 1)
+    depth = np.cumsum(1 - ((times & 1) << 1))
     times >>= 1
     length = np.empty_like(times)
     length[:-1] = np.diff(times)
@@ -36,13 +37,11 @@ def depth_of(enqueue: Ints, start: Ints, from_ns: int, to_ns: int, now: int | No
     total = int(length.sum())
     if total <= 0:
         return Depth(now=now)
-    lasting = length > 0
-    levels, weights = depth[lasting], length[lasting].astype(np.float64)
-    at_depth = np.cumsum(np.bincount(levels, weights=weights))
-    p95 = np.searchsorted(at_depth, 0.95 * total * (1.0 - 1e-9))
+    at_depth = np.bincount(depth, weights=length)
+    p95 = np.searchsorted(np.cumsum(at_depth), 0.95 * total * (1.0 - 1e-9))
     # Not np.dot: a long one wakes the BLAS threads, which then spin, waiting for more, until the next tick.
-    mean = float((levels * weights).sum()) / total
-    return Depth(mean=mean, p95=int(p95), max=int(levels.max()), now=now)
+    mean = float((at_depth * np.arange(at_depth.size)).sum()) / total
+    return Depth(mean=mean, p95=int(p95), max=int(np.flatnonzero(at_depth)[-1]), now=now)
 
 
 def depth_from_slots(by_slot: Floats, now: int | None) -> Depth:

@@ -29,7 +29,7 @@ from fusetui.telemetry.schema import SCHEMA
 EXACT_ROWS: Final = 100_000
 LIGHT_ROWS: Final = 5_000
 """Up to so many rows totals cost so little that they are worked out whenever somebody looks."""
-HASTE: Final = 64
+HASTE: Final = 32
 """While time runs the totals of more rows are worked out anew once the window has moved by this part of its length."""
 MAX_PLACES: Final = 64 * 256
 MAX_MARKS: Final = 1000
@@ -254,7 +254,7 @@ class Window:
         return Interval(self.start_ns, now_ns, self.order(), lasted)
 
     def numbers(self, at: Interval, across_hosts: bool, *, hasty: bool = False) -> Numbers:
-        """The totals of the window; hasty: those of the last time will do, for a 64th of the window's length."""
+        """The totals of the window; hasty: those of the last time will do, for a 32nd of the window's length."""
         wanted = (self.acc.streams_used, self.acc.places_used, across_hosts)
         recent = 0 <= at.now_ns - self._numbers_ns < self.grid.width * self.grid.count // HASTE
         self.numbers_lag = hasty and recent and self._kept_rows > LIGHT_ROWS and wanted == self._numbers_for

@@ -185,15 +185,16 @@ def _executions(laid: Laid, tasks: Sequence[TaskDelta]) -> pa.RecordBatch:
 
 def _counters(readings: Sequence[Reading], at_ns: int) -> pa.RecordBatch:
     rows = len(readings)
+    at = np.full(rows, at_ns, np.int64)
     return build_batch(
         {
             "kind": coded(np.full(rows, _COUNTER, np.int8), KINDS),
-            "name": [r.name for r in readings],
-            "start_ns": np.full(rows, at_ns, np.int64),
-            "end_ns": np.full(rows, at_ns, np.int64),
+            "name": coded_texts([r.name for r in readings]),
+            "start_ns": pa.array(at),
+            "end_ns": pa.array(at),
             "core": pa.array([r.core for r in readings], pa.int32()),
             "value": pa.array([r.value for r in readings], pa.float64()),
-            "unit": [r.unit for r in readings],
+            "unit": coded_texts([r.unit for r in readings]),
         },
         rows,
     )

@@ -16,5 +16,8 @@ def coded(codes: npt.NDArray[np.integer], words: Sequence[str]) -> pa.Dictionary
 
 
 def coded_texts(values: Sequence[str | None]) -> pa.DictionaryArray:
-    """A dictionary column from texts, null where one is None."""
+    """A dictionary column from texts, null where one is None.
+
+    The type is told: to find it out, Arrow looks for dateutil on the disk each time where that is not installed.
+    """
     return pa.array(values, pa.utf8()).dictionary_encode()
