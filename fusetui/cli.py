@@ -35,11 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     module: str = args.module
     run: Callable[[argparse.Namespace], int] = importlib.import_module(f"fusetui.commands.{module}").run
+    from fusetui.accelerator.errors import AcceleratorError
     from fusetui.telemetry.errors import TelemetryError
 
     try:
         return run(args)
-    except TelemetryError as error:
+    except (TelemetryError, AcceleratorError) as error:
         print(f"fusetui: {error}", file=sys.stderr)
         return EXIT_UNREADABLE
     except BrokenPipeError:
@@ -69,6 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     _record(commands)
     _export(commands)
     _plan(commands)
+    _calibrate(commands)
     commands.add_parser("themes", help="list the themes and what is wrong with broken ones").set_defaults(
         module="themes"
     )
@@ -164,6 +166,24 @@ def _plan(commands: Commands) -> None:
     form.add_argument("--json", action="store_true", help="JSON on standard output; absent values are null")
     form.add_argument("--markdown", action="store_true", help="Markdown tables")
     command.set_defaults(module="plan")
+
+
+def _calibrate(commands: Commands) -> None:
+    command = commands.add_parser("calibrate", help="fit the accelerator model to measured kernels")
+    command.add_argument(
+        "rows",
+        metavar="ROWS.csv",
+        help="columns op,dtype,latency_us and batch,m,n,k (matmul); batch,q_heads,kv_heads,q_len,kv_len,head_dim,causal"
+        " (attention); bytes_in,bytes_out,rows (add, norm, softmax, ...)",
+    )
+    command.add_argument("--hardware", required=True, metavar="H", help="a preset, host, or a .toml file")
+    command.add_argument(
+        "--train", type=int, metavar="N", help="rows to fit on, per dtype and family (default 20, at most half)"
+    )
+    command.add_argument("--seed", type=int, default=0, metavar="S", help="which rows (default 0)")
+    command.add_argument("-o", "--output", metavar="FILE", help="write the constants here")
+    command.add_argument("--json", action="store_true", help="JSON on stdout")
+    command.set_defaults(module="calibrate")
 
 
 def _input_options(command: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ Loss = Callable[[Floats], float]
 
 _HUBER: Final = 0.15  # log error beyond which a row counts linearly: libraries pick bad kernels now and then
 _PRIOR: Final = 0.01
-_ROUNDS: Final = 320
+_ROUNDS: Final = 40  # of the simplex, per constant
 
 
 def fit_positive(
@@ -35,9 +35,10 @@ def fit_positive(
         prior = float((((inside - centre) / spread) ** 2).sum()) * _PRIOR / len(measured)
         return float(huber.mean()) + prior + float(((x - inside) ** 2).sum())
 
-    best = simplex(loss, centre, spread / 2, _ROUNDS)
+    rounds = _ROUNDS * len(start)
+    best = simplex(loss, centre, spread / 2, rounds)
     # A second start from the end escapes a simplex that collapsed early.
-    return np.asarray(np.exp(np.clip(simplex(loss, best, spread / 4, _ROUNDS), floor, ceiling)))
+    return np.asarray(np.exp(np.clip(simplex(loss, best, spread / 4, rounds), floor, ceiling)))
 
 
 def simplex(loss: Loss, start: Floats, step: Floats, rounds: int) -> Floats:
