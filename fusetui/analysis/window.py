@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from fusetui.analysis.accumulate import Accumulators
 from fusetui.analysis.arrays import Ints
-from fusetui.analysis.columns import MARK, NULL, OTHERS, Columns, Reader, concat
+from fusetui.analysis.columns import MARK, NULL, OTHERS, REQUEST, Columns, Reader, concat
 from fusetui.analysis.counters import Counters
 from fusetui.analysis.numbers import Interval, Numbers, from_rows, from_slots
 from fusetui.analysis.openwork import OpenWork
@@ -222,7 +222,12 @@ class Window:
             self._marks.append(Mark(int(rows.event[at]), self.reader.names.words[name] if name >= 0 else OTHERS))
 
     def _keep(self, rows: Columns) -> None:
-        """Keep the newest rows as columns, for exact numbers."""
+        """Keep the newest executions and requests as columns, for exact numbers."""
+        work = rows.kind <= REQUEST
+        if not work.all():
+            rows = rows.take(work)
+            if len(rows) == 0:
+                return
         self._kept.append(rows)
         self._kept_rows += len(rows)
         floor = self.start_ns
@@ -264,12 +269,10 @@ class Window:
         return self._numbers
 
     def _totals(self, at: Interval, across_hosts: bool) -> Numbers:
-        rows = concat(self._kept) if self._kept else self.reader.read(_EMPTY)
-        inside = rows.event >= self.start_ns
-        whole = self._kept_floor < self.start_ns and int(inside.sum()) <= self._exact_rows
-        if not inside.all():
-            rows = rows.take(inside)
-        if whole:
+        start_ns = self.start_ns
+        parts = [p if int(p.event.min()) >= start_ns else p.take(p.event >= start_ns) for p in self._kept]
+        rows = concat(parts) if parts else self.reader.read(_EMPTY)
+        if self._kept_floor < start_ns and len(rows) <= self._exact_rows:
             return from_rows(rows, self.open_work, at, self.acc, across_hosts)
         return from_slots(self.acc, self.open_work, at, rows.take(slice(-self._exact_rows, None)), across_hosts)
 

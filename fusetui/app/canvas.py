@@ -61,28 +61,22 @@ class Canvas:
 
     def put(self, x: int, y: int, text: str, ink: int = Ink.FG) -> int:
         """Write `text` from cell (x, y), cut at the right edge; returns the cell after it."""
-        room = self.width - x
-        if not 0 <= y < self.height or room <= 0 or x < 0 or not text:
+        height, width = self.codes.shape
+        room = width - x
+        if not 0 <= y < height or room <= 0 or x < 0 or not text:
             return x
-        codes = _cells(self.glyphs.text(text))
+        codes = _cells(self.glyphs.text(text) if self.glyphs.ascii_only else text)
         if len(codes) > room:
             cut = codes[room] == _TAIL
             codes = codes[:room]
             if cut:
                 codes = np.append(codes[:-1], np.uint32(_BLANK))
         end = x + len(codes)
-        self._mend(y, x, end)
-        self.codes[y, x:end] = codes
+        row = self.codes[y]
+        _mend(row, x, end)
+        row[x:end] = codes
         self.inks[y, x:end] = ink
         return end
-
-    def _mend(self, y: int, x: int, end: int) -> None:
-        """Blank the other half of wide characters that writing cells x..end is about to cut."""
-        row = self.codes[y]
-        if x and row[x] == _TAIL:
-            row[x - 1] = _BLANK
-        if end < len(row) and row[end] == _TAIL:
-            row[end] = _BLANK
 
     def put_right(self, right: int, y: int, text: str, ink: int = Ink.FG) -> int:
         """Write `text` so that it ends before cell `right`; returns the cell it begins at."""
@@ -100,8 +94,9 @@ class Canvas:
         codes = np.frombuffer(chars.encode("utf-32-le"), np.uint32)[: max(0, self.width - x)]
         if not len(codes):
             return
-        self._mend(y, x, x + len(codes))
-        self.codes[y, x : x + len(codes)] = codes
+        row = self.codes[y]
+        _mend(row, x, x + len(codes))
+        row[x : x + len(codes)] = codes
         self.inks[y, x : x + len(codes)] = inks if isinstance(inks, int) else inks[: len(codes)]
 
     def ink(self, x: int, y: int, width: int, ink: int) -> None:
@@ -143,6 +138,14 @@ class Canvas:
         if "\0" in text:
             segments = [Segment(segment.text.replace("\0", ""), segment.style) for segment in segments]
         return Strip(segments, width)
+
+
+def _mend(row: Codes, x: int, end: int) -> None:
+    """Blank the other half of wide characters that writing cells x..end of a line is about to cut."""
+    if x and row.item(x) == _TAIL:
+        row[x - 1] = _BLANK
+    if end < len(row) and row.item(end) == _TAIL:
+        row[end] = _BLANK
 
 
 def cropped(strips: Sequence[Strip], crop: Region, blank: Style) -> list[Strip]:
