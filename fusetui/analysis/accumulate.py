@@ -122,15 +122,15 @@ class Accumulators:
             for code, name in enumerate(MAPPINGS):
                 self._count(name, where, work.rows.mapping == code)
         self._add_busy(self.stream_busy_ns, self._stream_end, streams, work.rows.start, work.rows.end, head)
-        self._add_places(rows, head)
+        self._add_places(rows, where if where.only is not None else RingSlots.of(rows.end, self.grid), head)
 
     def _add_waits(self, work: Work, streams: Groups, where: RingSlots, head: int) -> None:
         wait, enqueue, waited = work.wait, work.rows.enqueue, work.waited
         if not waited.any():
             return
         if not waited.all():
-            streams = Groups.of(streams.per_row(streams.key)[waited] if len(streams.key) > 1 else streams.key)
-            where, wait, enqueue = where.take(waited), wait[waited], enqueue[waited]
+            streams, where = streams.take(waited), where.take(waited)
+            wait, enqueue = wait[waited], enqueue[waited]
         self.wait.add(streams, where, wait)
         # A wait that is cut off at 0 began when the work did.
         self._spread(self.wait_ns, streams, enqueue, enqueue + wait, head)
@@ -146,17 +146,17 @@ class Accumulators:
         else:
             np.add.at(into, where.slot, gaps)
 
-    def _add_places(self, rows: Columns, head: int) -> None:
+    def _add_places(self, rows: Columns, where: RingSlots, head: int) -> None:
         """Per place and over all: counts and busy time of executions in the order of their ends."""
         order, places = grouped(rows.place)
         self.places_used = max(self.places_used, int(places.key[-1]) + 1)
         start, end = rows.start[order], rows.end[order]
-        cells, slot = RingSlots.of(end, self.grid).cells(places)
+        cells, slot = where.take(order).cells(places)
         np.add.at(self.place_n, (cells.key, slot), cells.size)
         self._add_busy(self.place_busy_ns, self._place_end, places, start, end, head)
         every = Groups.one(0, len(rows))
         self._add_busy(self.busy_ns, self._end, every, rows.start, rows.end, head)
-        cells, slot = RingSlots.of(rows.end, self.grid).cells(every)
+        cells, slot = where.cells(every)
         np.minimum.at(self.start_ns, slot, np.minimum.reduceat(rows.start, cells.first))
         np.maximum.at(self.end_ns, slot, cells.maxima(rows.end))
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Codes, Ints, Order
+from fusetui.analysis.arrays import Codes, Ints, Order, repeated
 from fusetui.analysis.groups import Groups
 
 _SAFE: Final = 1 << 62
@@ -90,7 +90,7 @@ def _one_word(key: Codes) -> bool:
 
 def union_ns(start: Ints, end: Ints) -> int:
     """Length of the union of intervals (n,), ns."""
-    key = np.broadcast_to(np.zeros(1, np.int64), start.shape)
+    key = repeated(0, start.size, np.int64)
     order = by_key_and_end(key, end)
     begin, stop = disjoint(key, start[order], end[order])
     return int((stop - begin).sum())

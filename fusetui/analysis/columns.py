@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fusetui.analysis.arrays import Bools, Codes, Floats, Ints
+from fusetui.analysis.arrays import Bools, Codes, Floats, Ints, repeated
 from fusetui.telemetry.schema import KINDS, MAPPINGS, SCHEMA
 
 NULL: Final = -(1 << 63)
@@ -71,8 +71,8 @@ class Columns:
 
     def without_detail(self) -> Columns:
         """The rows without what no slot needs: null columns are not moved when rows are taken or sorted."""
-        none, n = np.broadcast_to(np.int32(-1), self.kind.shape), self.kind.shape
-        never, nan = np.broadcast_to(np.int64(NULL), n), np.broadcast_to(np.float64("nan"), n)
+        n = len(self)
+        none, never, nan = repeated(-1, n, np.int32), repeated(NULL, n, np.int64), repeated(np.nan, n, np.float64)
         return replace(self, name=none, host=none, device=none, group=none, unit=none, request=never, value=nan)
 
 
@@ -278,8 +278,7 @@ def plain(column: pa.Array, missing: int) -> Ints:
     """
     values: Ints
     if column.null_count == len(column):
-        values = np.broadcast_to(np.array(missing, column.type.to_pandas_dtype()), (len(column),))
-        return values
+        return repeated(missing, len(column), column.type.to_pandas_dtype())
     if column.null_count:
         column = pc.fill_null(column, missing)
     values = column.to_numpy(zero_copy_only=False)
@@ -289,8 +288,7 @@ def plain(column: pa.Array, missing: int) -> Ints:
 def _floats(column: pa.Array) -> Floats:
     values: Floats
     if column.null_count == len(column):
-        values = np.broadcast_to(np.array(np.nan), (len(column),))
-        return values
+        return repeated(np.nan, len(column), np.float64)
     if column.null_count:
         column = pc.fill_null(column, float("nan"))
     values = column.to_numpy(zero_copy_only=False)
@@ -302,8 +300,7 @@ def _cells(bounds: Sequence[tuple[int, int]]) -> int:
 
 
 def _same(code: int, n: int) -> Codes:
-    codes: Codes = np.broadcast_to(np.array(code, np.int32), (n,))
-    return codes
+    return repeated(code, n, np.int32)
 
 
 def _bounds(column: Codes) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fusetui.analysis.arrays import Codes, Floats, Ints, Order
+from fusetui.analysis.arrays import Bools, Codes, Floats, Ints, Order
 
 _SAFE = 1 << 62
 _Values = TypeVar("_Values", bound="np.ndarray[Any, Any]")
@@ -45,6 +45,12 @@ class Groups:
         first = np.union1d(self.first, at)
         key = self.key[np.searchsorted(self.first, first, side="right") - 1]
         return Groups(key, first, np.diff(first, append=self.n), self.n)
+
+    def take(self, chosen: Bools) -> Groups:
+        """The groups of some of the rows, at least one."""
+        if len(self.key) == 1:
+            return Groups.one(int(self.key[0]), int(np.count_nonzero(chosen)))
+        return Groups.of(np.repeat(self.key, self.size)[chosen])
 
     def per_row(self, values: _Values) -> _Values:
         """A value per stretch (g,) for each of its rows, (n,); (1,) when there is but one stretch."""

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Bools, Codes, Ints
+from fusetui.analysis.arrays import Bools, Codes, Ints, repeated
 from fusetui.analysis.columns import NULL
 from fusetui.analysis.work import Work
 
@@ -46,7 +46,7 @@ def call_times(work: Work) -> tuple[Bools, Ints]:
     """Durations of the launch calls: which executions had one of their own, and how long each took, (n,) ns."""
     launch = work.rows.launch
     if launch.strides == (0,):
-        return np.broadcast_to(launch[:1] >= 0, launch.shape) & work.waited, launch
+        return work.waited if bool((launch[:1] >= 0).all()) else repeated(False, len(work), np.bool_), launch
     return work.waited & (launch >= 0), launch
 
 

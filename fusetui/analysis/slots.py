@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Bools, Codes, Floats, Ints, Order
+from fusetui.analysis.arrays import Bools, Codes, Floats, Ints, Order, repeated
 from fusetui.analysis.groups import Groups
 
 SLOTS: Final = 120
@@ -85,11 +85,11 @@ class RingSlots:
         first, last = (int(grid.slot_of(t)) for t in (times.min(), times.max()))
         if first == last:
             only = first % grid.count
-            return cls(np.broadcast_to(np.array(only), times.shape), only)
+            return cls(repeated(only, times.size, np.int64), only)
         return cls(grid.slot_of(times) % grid.count, None)
 
     def take(self, chosen: Bools | Order) -> RingSlots:
-        """Those of some of the rows."""
+        """Those of some of the rows, none twice, in any order."""
         return RingSlots(self.slot[chosen], self.only)
 
     def cells(self, groups: Groups) -> tuple[Groups, Ints]:
