@@ -14,9 +14,10 @@ from functools import lru_cache
 from typing import Final
 
 GROUP_CAP: Final = 10
-CANDIDATE_CAP: Final = 20_000
+CANDIDATE_CAP: Final = 1_500
 STATE_CAP: Final = 20_000
-BEAM_WIDTH: Final = 128
+STEP_CAP: Final = 300_000  # groups looked at: some tens of milliseconds
+BEAM_WIDTH: Final = 24
 
 Cost = tuple[float, float]
 
@@ -75,58 +76,27 @@ def enumerate_groups(
     for i, mask in enumerate(preds):
         for j in bits(mask):
             neighbours[j] |= 1 << i
-    ancestors = _ancestors(preds)
+    links = _Links(preds, neighbours, _ancestors(preds), may_grow)
+    found = _all_groups(links, cap, limit)
+    if found is not None:
+        return Candidates(tuple(found), True)
+    shared = max(1, (limit - n) // n)
     found = [1 << i for i in range(n)]
-    complete = True
     for first in range(n):
-        below = (1 << first) - 1
-        seen = {1 << first}
-        frontier = [(1 << first, neighbours[first])]
-        for _ in range(cap - 1):
-            frontier = _grown(frontier, neighbours, below, seen, may_grow)
-            found += [mask for mask, _ in frontier if is_convex(mask, preds, ancestors)]
-            if len(found) > limit or len(seen) > limit:
-                complete = False
-                break
-    return Candidates(tuple(found[: max(limit, n)]), complete and len(found) <= limit)
+        found += _small_groups(links, first, cap, shared)
+    return Candidates(tuple(found + _greedy(links, cap, set(found))), False)
 
 
-def _grown(
-    frontier: list[tuple[int, int]],
-    neighbours: Sequence[int],
-    below: int,
-    seen: set[int],
-    may_grow: Callable[[int], bool],
-) -> list[tuple[int, int]]:
-    """Sets one operator larger, each with everything that touches it."""
-    grown = []
-    for mask, around in frontier:
-        for i in bits(around & ~mask & ~below):
-            larger = mask | 1 << i
-            if larger not in seen:
-                seen.add(larger)
-                if may_grow(larger):
-                    grown.append((larger, around | neighbours[i]))
-    return grown
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """A DAG as bitmasks per operator, and what prunes its groups."""
 
+    preds: Sequence[int]
+    neighbours: Sequence[int]
+    ancestors: Sequence[int]
+    may_grow: Callable[[int], bool]
 
-def _ancestors(preds: Sequence[int]) -> list[int]:
-    known: list[int] = []
-    for mask in preds:
-        above = mask
-        for j in bits(mask):
-            above |= known[j]
-        known.append(above)
-    return known
-
-
-def is_convex(mask: int, preds: Sequence[int], ancestors: Sequence[int]) -> bool:
-    """Whether no path leaves the set and comes back."""
-    outside = outside_predecessors(preds, mask)
-    return not any(ancestors[i] & mask for i in bits(outside))
-
-
-def best_partition(
+    def best_partition(
     preds: Sequence[int],
     masks: Sequence[int],
     costs: Sequence[Cost],
@@ -182,15 +152,19 @@ def _sweep(
     table: Table = {0: (0.0, 0.0, 0)}
     layers: list[list[int]] = [[] for _ in range(n + 1)]
     layers[0] = [0]
+    looked = 0
     for size in range(n):
         layer = layers[size]
         if beam is not None and len(layer) > beam:
             layer = sorted(layer, key=lambda state: table[state][:2])[:beam]
         for done in layer:
+            if beam is None and (len(table) > state_cap or looked > STEP_CAP):
+                return None
             first, second, _ = table[done]
             for i in range(n):
                 if done >> i & 1 or preds[i] & ~done:
                     continue
+                looked += len(steps[i])
                 for mask, need, a, b in steps[i]:
                     if mask & done or need & ~done or (allowed is not None and not allowed(done, mask)):
                         continue
@@ -200,6 +174,4 @@ def _sweep(
                         layers[state.bit_count()].append(state)
                     if known is None or (first + a, second + b) < known[:2]:
                         table[state] = (first + a, second + b, mask)
-        if beam is None and len(table) > state_cap:
-            return None
     return table
