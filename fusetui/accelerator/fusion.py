@@ -96,7 +96,83 @@ class _Links:
     ancestors: Sequence[int]
     may_grow: Callable[[int], bool]
 
-    def best_partition(
+    def is_convex(self, mask: int) -> bool:
+        """Whether no path leaves the set and comes back."""
+        outside = outside_predecessors(self.preds, mask)
+        return not any(self.ancestors[i] & mask for i in bits(outside))
+
+
+def _all_groups(links: _Links, cap: int, limit: int) -> list[int] | None:
+    """Every group; None when there are more than `limit`."""
+    n = len(links.preds)
+    found = [1 << i for i in range(n)]
+    for first in range(n):
+        seen = {1 << first}
+        frontier = [(1 << first, links.neighbours[first])]
+        for _ in range(cap - 1):
+            frontier = _grown(links, frontier, first, seen)
+            found += [mask for mask, _ in frontier if links.is_convex(mask)]
+            if len(found) > limit or len(seen) > 4 * limit:
+                return None
+    return found
+
+
+def _small_groups(links: _Links, first: int, cap: int, room: int) -> list[int]:
+    """About `room` of the smallest groups whose first operator is `first`."""
+    found: list[int] = []
+    seen = {1 << first}
+    frontier = [(1 << first, links.neighbours[first])]
+    for _ in range(cap - 1):
+        frontier = _grown(links, frontier, first, seen)[: room - len(found)]
+        found += [mask for mask, _ in frontier if links.is_convex(mask)]
+        if not frontier:
+            break
+    return found
+
+
+def _greedy(links: _Links, cap: int, known: set[int]) -> list[int]:
+    """From every operator, one chain of ever larger groups: what a cut enumeration would miss."""
+    found = []
+    for start in range(len(links.preds)):
+        mask, around = 1 << start, links.neighbours[start]
+        for _ in range(cap - 1):
+            larger = (mask | 1 << i for i in bits(around & ~mask))
+            grown = next((m for m in larger if links.may_grow(m) and links.is_convex(m)), 0)
+            if not grown:
+                break
+            around |= links.neighbours[(grown ^ mask).bit_length() - 1]
+            mask = grown
+            if mask not in known:
+                known.add(mask)
+                found.append(mask)
+    return found
+
+
+def _grown(links: _Links, frontier: list[tuple[int, int]], first: int, seen: set[int]) -> list[tuple[int, int]]:
+    """Sets one operator larger, each with everything that touches it; none reaches before `first`."""
+    below = (1 << first) - 1
+    grown = []
+    for mask, around in frontier:
+        for i in bits(around & ~mask & ~below):
+            larger = mask | 1 << i
+            if larger not in seen:
+                seen.add(larger)
+                if links.may_grow(larger):
+                    grown.append((larger, around | links.neighbours[i]))
+    return grown
+
+
+def _ancestors(preds: Sequence[int]) -> list[int]:
+    known: list[int] = []
+    for mask in preds:
+        above = mask
+        for j in bits(mask):
+            above |= known[j]
+        known.append(above)
+    return known
+
+
+def best_partition(
     preds: Sequence[int],
     masks: Sequence[int],
     costs: Sequence[Cost],
@@ -147,7 +223,7 @@ def _sweep(
     state_cap: int,
     beam: int | None,
 ) -> Table | None:
-    """Cheapest way to every reachable down-set, by size; None when there are more than `state_cap` and no beam."""
+    """Cheapest way to every reachable down-set, by size; None when that takes too much and no beam is given."""
     n = len(preds)
     table: Table = {0: (0.0, 0.0, 0)}
     layers: list[list[int]] = [[] for _ in range(n + 1)]
