@@ -81,7 +81,7 @@ def calibrate(
     held: dict[str, list[Floats]] = {}
     for rows in groups:
         before = fitted.get(rows.dtype) or default_constants(hw, rows.dtype)
-        seen, unseen = split_rows(hw, before, rows, train, seed)
+        seen, unseen = split_rows(rows, train, seed)
         after = fit_rows(hw, before, seen)
         error = relative_errors(hw, after, unseen if len(unseen) else seen)
         scores.append(_score(rows, len(seen), len(unseen), error))
@@ -93,19 +93,17 @@ def calibrate(
     return sets, scores
 
 
-def split_rows(
-    hw: Hardware, constants: Constants, rows: MeasuredRows, train: int | None, seed: int
-) -> tuple[MeasuredRows, MeasuredRows]:
-    """(rows to fit on, the others): one at random from each of `train` equal strata of class and predicted time."""
+def split_rows(rows: MeasuredRows, train: int | None, seed: int) -> tuple[MeasuredRows, MeasuredRows]:
+    """(rows to fit on, the others): at random, every class of operator in proportion."""
     count = len(rows)
     wanted = min(TRAIN_ROWS, count // 2) if train is None else min(train, count)
     if wanted < _LEAST_ROWS:
         what = f"{wanted} rows of {rows.family} {rows.dtype} to fit on"
         raise AcceleratorError("calibrate", what, f"at least {_LEAST_ROWS} are needed")
-    order = np.lexsort([predict_ns(hw, constants, rows), rows.ops])
+    random = np.random.default_rng(seed)
+    order = np.lexsort([random.random(count), rows.ops])
     edges = np.linspace(0, count, wanted + 1).astype(np.int64)
-    inside = np.random.default_rng(seed).random(wanted)
-    chosen = order[edges[:-1] + (inside * np.diff(edges)).astype(np.int64)]
+    chosen = order[edges[:-1] + (random.random(wanted) * np.diff(edges)).astype(np.int64)]
     rest = np.setdiff1d(np.arange(count), chosen)
     return rows.take(np.sort(chosen)), rows.take(rest)
 

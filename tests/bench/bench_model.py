@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from fusetui.accelerator.calibrate import fit_rows, relative_errors, split_rows
+from fusetui.accelerator.calibrate import fit_rows, predict_ns, relative_errors, split_rows
 from fusetui.accelerator.constants import Constants, default_constants
 from fusetui.accelerator.hardware import Hardware
 from fusetui.accelerator.presets import load_hardware
 from fusetui.accelerator.rows import FAMILIES, MeasuredRows
 
-MOST_HELD_OUT = 6000  # rows scored per line; a seeded sample of the rest keeps two cores at this for seconds
+MOST_HELD_OUT = 4000  # rows scored per line; a seeded sample of the rest keeps two cores at this for seconds
 
 # Devices of the corpus that have no preset of their own: the nearest one with its published figures.
 DEVICES = {
@@ -207,7 +207,7 @@ def score(hw: Hardware, rows: MeasuredRows, seeds: int) -> tuple[np.ndarray, np.
     plain = default_constants(hw, rows.dtype)
     results, per_class, spent = [], {}, 0.0
     for seed in range(seeds):
-        seen, unseen = split_rows(hw, plain, rows, None, seed)
+        seen, unseen = split_rows(rows, None, seed)
         began = time.perf_counter()
         fitted = fit_rows(hw, plain, seen)
         spent += time.perf_counter() - began
@@ -236,7 +236,7 @@ def block_sums(root: Path, seeds: int) -> None:
         results = []
         for seed in range(seeds):
             plain = default_constants(hw, "fp16")
-            seen, _ = split_rows(hw, plain, rows, None, seed)
+            seen, _ = split_rows(rows, None, seed)
             results.append(percent(sum_errors(hw, fit_rows(hw, plain, seen), part, rows)))
         median, p95 = np.mean(results, axis=0)
         print(
@@ -245,8 +245,6 @@ def block_sums(root: Path, seeds: int) -> None:
 
 
 def sum_errors(hw: Hardware, constants: Constants, table: pl.DataFrame, rows: MeasuredRows) -> np.ndarray:
-    from fusetui.accelerator.calibrate import predict_ns
-
     sums = (
         table.with_columns(pl.Series("predicted", predict_ns(hw, constants, rows) / 1e3))
         .group_by("model", "tp", "M", "part")
