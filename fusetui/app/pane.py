@@ -80,7 +80,7 @@ class Pane(Widget, can_focus=True):
         """Take up a snapshot at monotonic time `now_s` and repaint the cells that changed, if anybody can see them."""
         self.snapshot = snapshot
         self._now_s = now_s
-        if not self.is_attached:
+        if not (self.is_attached and self.display):
             return
         wanted = self._drawn_from()
         if wanted != self._drawn:
@@ -171,7 +171,8 @@ class Pane(Widget, can_focus=True):
         elif seconds > max(2 * self.tick_s, 1.0):
             age, fading = f"stale {fmt.age(seconds)}", True
         else:
-            age = fmt.age(seconds)
+            # Tenths of what is fresh would be sent to the terminal at every tick, and tell nobody anything.
+            age = "<1s" if seconds < 1 else fmt.age(seconds)
         trust = self.trust(snapshot)
         return (f"{trust} · {age}" if trust else age), fading
 
