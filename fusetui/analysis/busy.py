@@ -76,11 +76,12 @@ def newly_covered(groups: Groups, start: Ints, end: Ints, last_end: Ints) -> tup
         begin = np.maximum(begin, groups.per_row(floor))
         return begin, np.maximum(stop, begin)
     apart = groups.per_row(np.arange(len(groups.key)) * span)
-    begin = np.minimum.accumulate((start + apart)[::-1])[::-1] - apart
-    previous = np.empty_like(end)
-    previous[1:] = end[:-1]
-    previous[groups.first] = floor
-    np.maximum(begin, previous, out=begin)
+    begin = start + apart
+    np.minimum.accumulate(begin[::-1], out=begin[::-1])
+    begin -= apart
+    first = np.maximum(begin[groups.first], floor)
+    np.maximum(begin[1:], end[:-1], out=begin[1:])
+    begin[groups.first] = first
     return np.minimum(begin, end, out=begin), end
 
 

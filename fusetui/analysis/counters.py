@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fusetui.analysis.arrays import Ints
-from fusetui.analysis.columns import COUNTER, NULL, OTHERS, Columns, Keys, Reader
+from fusetui.analysis.columns import COUNTER, NULL, OTHERS, Columns, Reader
+from fusetui.analysis.keys import Keys
 from fusetui.analysis.snapshot import CounterRow
 
 MAX_SERIES = 512

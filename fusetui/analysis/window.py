@@ -280,8 +280,10 @@ class Window:
 def _event_bounds(batch: pa.RecordBatch) -> tuple[int, int]:
     """Smallest and largest event time in a batch; (NULL, NULL) without any."""
     event = batch.column("end_ns")
-    if event.null_count:
-        event = pc.coalesce(event, batch.column("start_ns"), batch.column("enqueue_ns"))
+    if not event.null_count:
+        times = event.to_numpy()
+        return (int(times.min()), int(times.max())) if len(times) else (NULL, NULL)
+    event = pc.coalesce(event, batch.column("start_ns"), batch.column("enqueue_ns"))
     bounds = pc.min_max(event)
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
     return (NULL, NULL) if low is None else (low, high)

@@ -72,9 +72,9 @@ def _work(rows: Columns, kind: int) -> Work:
     if kind == REQUEST:
         start = np.where(start == NULL, enqueue, start)
     waited = joined & (rows.node <= 0)
-    service = np.maximum(end - start, 0)
-    raw = start - enqueue
-    latency = np.maximum(end - enqueue, 0)
+    service, latency, raw = end - start, end - enqueue, start - enqueue
+    np.maximum(service, 0, out=service)
+    np.maximum(latency, 0, out=latency)
     if not joined.all():
         raw = np.where(joined, raw, 0)
         latency = np.where(joined, latency, service)
