@@ -1,0 +1,169 @@
+"""Calibration: constants recovered from rows the model made, files, errors, and the command."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusetui.accelerator.calibrate import calibrate, predict_ns, split_rows
+from fusetui.accelerator.constants import (
+    UNCALIBRATED_ERROR,
+    Constants,
+    default_constants,
+    load_constants,
+    save_constants,
+)
+from fusetui.accelerator.errors import AcceleratorError
+from fusetui.accelerator.presets import load_hardware
+from fusetui.accelerator.rows import MeasuredRows, read_rows
+from fusetui.cli import main
+
+L4 = load_hardware("L4")
+TRUE = dataclasses.replace(
+    default_constants(L4, "fp16"),
+    start_ns=6000.0,
+    eta_matrix=0.6,
+    eta_dram=0.88,
+    attention_start_ns=12000.0,
+    attention_eta_matrix=0.4,
+    vector_start_ns=3500.0,
+)
+
+
+def write_rows(path: Path, constants: Constants = TRUE, noise: float = 0.03) -> Path:
+    """Times of shapes of our own choosing on a device with known constants, with some noise."""
+    random = np.random.default_rng(4)
+    lines = ["op,dtype,latency_us,batch,m,n,k,q_heads,kv_heads,q_len,kv_len,head_dim,causal,bytes_in,bytes_out,rows"]
+    for family in ("matmul", "attention", "vector"):
+        for _ in range(60):
+            m, n, k = (int(2 ** random.uniform(4, 12.5)) for _ in range(3))
+            cells = {
+                "matmul": f"matmul,fp16,@,1,{m},{n},{k},,,,,,,,,",
+                "attention": f"attention,fp16,@,{1 + m % 8},,,,32,8,{min(n, k)},{k},128,true,,,",
+                "vector": f"{('add', 'norm')[m % 2]},fp16,@,,,,,,,,,,,{m * n * 2},{m * n * 2},{m}",
+            }[family]
+            lines.append(cells)
+    path.write_text("\n".join(line.replace("@", "1") for line in lines))
+    times = np.concatenate([predict_ns(L4, constants, rows) for rows in read_rows(path)]) / 1e3
+    times *= np.exp(random.normal(0, noise, len(times)))
+    path.write_text("\n".join([lines[0], *(r.replace("@", f"{t:.4f}") for r, t in zip(lines[1:], times, strict=True))]))
+    return path
+
+
+def test_constants_come_back_from_twenty_rows(tmp_path: Path) -> None:
+    sets, scores = calibrate(L4, read_rows(write_rows(tmp_path / "rows.csv")), train=20, seed=1)
+    (found,) = sets
+    assert found.calibrated
+    assert set(found.fitted) == {"matmul", "attention", "vector"}
+    assert found.rows == 60
+    for score in scores:
+        assert (score.train, score.held_out) == (20, 40)
+        assert score.median_error < 0.06, score
+    assert found.eta_dram == pytest.approx(0.88, rel=0.1)
+    assert found.eta_matrix == pytest.approx(0.6, rel=0.1)
+    assert found.attention_eta_matrix == pytest.approx(0.4, rel=0.15)
+    assert 0 < found.median_error < 0.06
+
+
+def test_the_same_seed_gives_the_same_constants(tmp_path: Path) -> None:
+    groups = read_rows(write_rows(tmp_path / "rows.csv"))[:1]
+    assert calibrate(L4, groups, 12, 7) == calibrate(L4, groups, 12, 7)
+    assert calibrate(L4, groups, 12, 7)[0] != calibrate(L4, groups, 12, 8)[0]
+
+
+def test_training_rows_are_never_scored(tmp_path: Path) -> None:
+    rows = read_rows(write_rows(tmp_path / "rows.csv"))[0]
+    seen, unseen = split_rows(rows, 15, 3)
+    assert sorted([*seen.latency_ns, *unseen.latency_ns]) == sorted(rows.latency_ns)
+    assert (len(seen), len(unseen)) == (15, 45)
+
+
+def test_defaults_say_that_they_are_not_calibrated() -> None:
+    plain = default_constants(L4, "fp16")
+    assert not plain.calibrated
+    assert plain.median_error == UNCALIBRATED_ERROR == 0.30
+
+
+def test_constants_survive_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    both = [TRUE, dataclasses.replace(TRUE, dtype="bf16", fitted=("matmul",))]
+    save_constants(path, both)
+    assert load_constants(path, "fp16") == TRUE
+    assert load_constants(path, "bf16") == both[1]
+    with pytest.raises(AcceleratorError, match="for any dtype; it holds fp16, bf16"):
+        load_constants(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"eta_dram": "fast"}, "key eta_dram: must be float, not 'fast'"),
+        ({"start_ns": -1}, "key start_ns: must be float, not -1"),
+        ({"vector_eta": {}}, "key vector_eta: must give every class"),
+        ({"extra": 1}, "key extra: not known"),
+    ],
+)
+def test_wrong_constants_are_named(tmp_path: Path, change: dict[str, object], problem: str) -> None:
+    path = tmp_path / "c.json"
+    save_constants(path, [TRUE])
+    path.write_text(json.dumps([json.loads(path.read_text())[0] | change]))
+    with pytest.raises(AcceleratorError) as error:
+        load_constants(path)
+    assert str(error.value).startswith(f"{path}: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("op,m,n,k\nmatmul,1,1,1\n", "column dtype: missing"),
+        ("op,dtype,latency_us,m,n,k\nmatmul,fp16,1,8,0,8\n", "line 2: column n: '0'"),
+        ("op,dtype,latency_us,m,n,k\nmatmul,fp16,inf,8,8,8\n", "line 2: column latency_us: 'inf'"),
+        ("op,dtype,latency_us\nmatmul,fp16,3\n", "line 2: column m: ''"),
+        ("op,dtype,latency_us\nflip,fp16,3\n", "line 2: op 'flip' is not known"),
+        ("op,dtype,latency_us\n", "holds no rows"),
+    ],
+)
+def test_wrong_rows_are_named(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    with pytest.raises(AcceleratorError, match=problem):
+        read_rows(path)
+
+
+def test_too_few_rows() -> None:
+    one = np.ones(3)
+    rows = MeasuredRows("matmul", "fp16", np.array(["matmul"] * 3), dict.fromkeys(("batch", "m", "n", "k"), one), one)
+    with pytest.raises(AcceleratorError, match="1 rows of matmul fp16 to fit on; at least 4 are needed"):
+        calibrate(L4, [rows])
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, out = write_rows(tmp_path / "rows.csv"), tmp_path / "c.json"
+    assert main(["calibrate", str(rows), "--hardware", "L4", "--train", "20", "-o", str(out), "--json"]) == 0
+    table = json.loads(capsys.readouterr().out)
+    assert [s["family"] for s in table["scores"]] == ["matmul", "attention", "vector"]
+    assert load_constants(out, "fp16").calibrated
+    assert main(["calibrate", str(rows), "--hardware", "L4"]) == 0
+    assert "held out" in capsys.readouterr().out
+    assert main(["calibrate", str(rows), "--hardware", "L5"]) == 3
+    assert "'L5' is not known" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.environ.get("FUSETUI_CORPUS"), reason="FUSETUI_CORPUS is not set")
+def test_public_measurements_are_met_from_twenty_rows() -> None:
+    bench = Path(__file__).parents[1] / "bench" / "bench_model.py"
+    command = [sys.executable, str(bench), "--seeds", "2", "--only", "gemm vidur"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()[1:]
+    assert len(lines) == 4
+    for line in lines:
+        median, p95 = (float(word) for word in line.split("fp16")[1].split()[-3 if "sum" not in line else -2 :][:2])
+        limit = (6, 20) if "sum" in line else (8, 25)
+        assert median <= limit[0], line
+        assert p95 <= limit[1], line
