@@ -60,19 +60,21 @@ class Priced:
 
 
 def choose(priced: Priced, policy: Policy, mode: Mode) -> Partition:
-    """The best partition under `policy`, within the device's memory where running unfused is.
+    """The best partition under `policy` that needs no more memory than running every operator alone.
 
     Single operators are always taken, so there is always one.
     """
     taken = [i for i, (g, p) in enumerate(zip(priced.groups, priced.prices, strict=True)) if _takes(policy, g, p)]
     groups = [priced.groups[i] for i in taken]
     prices = [priced.prices[i] for i in taken]
+    if policy.reach == ALONE:
+        return _as_written(groups, _costs(priced.hw, groups, prices, policy, mode))
     masks, costs = [g.mask for g in groups], _costs(priced.hw, groups, prices, policy, mode)
     preds = priced.graph.predecessors
     free = best_partition(preds, masks, costs, complete=priced.complete)
     assert free is not None
     limit = _memory_limit(priced)
-    if policy.reach == ALONE or _peak(priced.graph, free, groups, prices) <= limit:
+    if _peak(priced.graph, free, groups, prices) <= limit:
         return free
     by_mask = {g.mask: g for g in groups}
     workspace = {g.mask: p.workspace_bytes for g, p in zip(groups, prices, strict=True)}
@@ -84,6 +86,12 @@ def choose(priced: Priced, policy: Policy, mode: Mode) -> Partition:
         complete=priced.complete,
     )
     return held if held is not None else free
+
+
+def _as_written(groups: Sequence[Group], costs: Sequence[Cost]) -> Partition:
+    """Every operator alone, in the order of the graph."""
+    total = (sum(c[0] for c in costs), sum(c[1] for c in costs))
+    return Partition(tuple(g.mask for g in groups), total, True, len(groups))
 
 
 def _takes(policy: Policy, group: Group, price: Price) -> bool:
@@ -108,12 +116,9 @@ def _costs(hw: Hardware, groups: Sequence[Group], prices: Sequence[Price], polic
 
 
 def _memory_limit(priced: Priced) -> float:
-    """Live bytes a fused plan may reach: those of the unfused one, or all the device has if that is more."""
+    """Live bytes a fused plan may reach: those of the unfused one, in the order of the graph."""
     alone = [(g, p) for g, p in zip(priced.groups, priced.prices, strict=True) if g.reach == ALONE]
-    unfused = Residency.of(priced.graph).peak(
-        priced.graph, [g for g, _ in alone], [p.workspace_bytes for _, p in alone]
-    )
-    return max(unfused, 0.0)
+    return Residency.of(priced.graph).peak(priced.graph, [g for g, _ in alone], [p.workspace_bytes for _, p in alone])
 
 
 def _peak(graph: Graph, partition: Partition, groups: Sequence[Group], prices: Sequence[Price]) -> float:

@@ -1,0 +1,54 @@
+"""Layers as an eager framework launches them: biases inside matrix products, copies for batched products, and in the
+GPT-2 layer a GELU of eight kernels. Written from the public model descriptions, for comparison with measured runs."""
+
+from __future__ import annotations
+
+from fusetui.accelerator.blocks.builder import Builder
+from fusetui.accelerator.graph import Graph
+
+TOKENS = ("batch", "queries", "hidden")
+
+
+def _start(name: str, batch: int, sequence: int, hidden: int, heads: int) -> Builder:
+    sizes = {"batch": batch, "queries": sequence, "keys": sequence, "heads": heads, "head": hidden // heads}
+    return Builder(name, sizes | {"hidden": hidden, "inner": 4 * hidden}, "fp32")
+
+
+def _attention(b: Builder, source: str, mask: str) -> str:
+    split, rows = ("batch", "queries", "heads", "head"), ("batch", "heads", "keys", "head")
+    q, k, v = (b.linear(f"{x}_proj", source, split) for x in "qkv")
+    q = b.layout("q_copy", q, ("batch", "heads", "queries", "head"))
+    k, v = b.layout("k_copy", k, rows), b.layout("v_copy", v, rows)
+    s = b.matmul("scores", q, k, ("batch", "heads", "queries", "keys"))
+    s = b.elementwise("mask", b.elementwise("scale", s), mask)
+    s = b.reduction("softmax", s, row="keys", flops=5.0, cost_class="softmax", online=True)
+    c = b.layout("merge", b.matmul("values", s, v, ("batch", "heads", "queries", "head")), split)
+    return b.linear("o_proj", c, TOKENS)
+
+
+def bert_layer(batch: int, sequence: int, hidden: int = 1024, heads: int = 16) -> Graph:
+    """One encoder layer, norms after, one kernel for GELU."""
+    b = _start("bert-eager", batch, sequence, hidden, heads)
+    x = b.tensor("x", TOKENS)
+    h = b.elementwise("residual1", _attention(b, x, b.tensor("padding", ("batch", "keys"))), x, cost_class="add")
+    h = b.norm("norm1", h, "hidden", rms=False)
+    u = b.elementwise("gelu", b.linear("up", h, ("batch", "queries", "inner")), flops=12.0)
+    y = b.elementwise("residual2", b.linear("down", u, TOKENS), h, cost_class="add")
+    b.norm("norm2", y, "hidden", rms=False)
+    return b.graph()
+
+
+def gpt2_layer(batch: int, sequence: int, hidden: int = 1280, heads: int = 20) -> Graph:
+    """One decoder layer, norms before, GELU written out: x/2 (1 + tanh(c (x + a x^3)))."""
+    b = _start("gpt2-eager", batch, sequence, hidden, heads)
+    x = b.tensor("x", TOKENS)
+    mask = b.tensor("allowed", ("queries", "keys"), dtype="int8")
+    h = _attention(b, b.norm("norm1", x, "hidden", rms=False), mask)
+    h = b.elementwise("residual1", h, x, cost_class="add")
+    u = b.linear("up", b.norm("norm2", h, "hidden", rms=False), ("batch", "queries", "inner"))
+    t = b.elementwise("scaled_cube", b.elementwise("cube", u, flops=4.0))
+    t = b.elementwise("inner_scale", b.elementwise("inner_sum", u, t, cost_class="add"))
+    t = b.elementwise("plus_one", b.elementwise("tanh", t, flops=8.0))
+    u = b.elementwise("product", b.elementwise("half", u), t, cost_class="add")
+    b.elementwise("residual2", b.linear("down", u, TOKENS), h, cost_class="add")
+    return b.graph()
