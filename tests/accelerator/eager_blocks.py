@@ -52,3 +52,42 @@ def gpt2_layer(batch: int, sequence: int, hidden: int = 1280, heads: int = 20) -
     u = b.elementwise("product", b.elementwise("half", u), t, cost_class="add")
     b.elementwise("residual2", b.linear("down", u, TOKENS), h, cost_class="add")
     return b.graph()
+
+
+def _norm_of_nine(b: Builder, source: str, name: str) -> str:
+    """LayerNorm as an exporter writes it."""
+    mean = b.reduction(f"{name}.mean", source, row="hidden", flops=1.0, cost_class="reduce", keep=False)
+    centred = b.elementwise(f"{name}.sub", source, mean)
+    square = b.elementwise(f"{name}.pow", centred, flops=4.0)
+    variance = b.reduction(f"{name}.variance", square, row="hidden", flops=1.0, cost_class="reduce", keep=False)
+    root = b.elementwise(f"{name}.sqrt", b.elementwise(f"{name}.epsilon", variance), flops=4.0)
+    scaled = b.elementwise(f"{name}.mul", b.elementwise(f"{name}.div", centred, root), b.weight(f"{name}.w", "hidden"))
+    return b.elementwise(f"{name}.add", scaled, b.weight(f"{name}.b", "hidden"))
+
+
+def onnx_layer(sequence: int = 128, hidden: int = 256, heads: int = 4) -> Graph:
+    """A pre-norm layer exported to ONNX: 51 nodes, reshapes and one identity included."""
+    sizes = {"batch": 1, "queries": sequence, "keys": sequence, "heads": heads, "head": hidden // heads}
+    b = Builder("onnx-layer", sizes | {"hidden": hidden, "inner": 4 * hidden, "joined": hidden}, "fp32")
+    x = b.tensor("x", TOKENS)
+    n = _norm_of_nine(b, x, "norm1")
+    split = ("batch", "queries", "heads", "head")
+    parts = {}
+    for p in "qkv":
+        flat = b.linear(p, n, ("batch", "queries", "joined"), bias=True)
+        parts[p] = b.layout(f"{p}.reshape", flat, split, view=True)
+    q = b.layout("q.transpose", parts["q"], ("batch", "heads", "queries", "head"))
+    k = b.layout("k.transpose", parts["k"], ("batch", "heads", "keys", "head"))
+    k = b.layout("k.transpose2", k, ("batch", "heads", "head", "keys"))
+    v = b.layout("v.transpose", parts["v"], ("batch", "heads", "keys", "head"))
+    s = b.elementwise("scale", b.matmul("scores", q, k, ("batch", "heads", "queries", "keys")))
+    s = b.reduction("softmax", s, row="keys", flops=5.0, cost_class="softmax", online=True)
+    c = b.matmul("values", s, v, ("batch", "heads", "queries", "head"))
+    c = b.layout("merge.reshape", b.layout("merge.transpose", c, split), ("batch", "queries", "joined"), view=True)
+    h = b.elementwise("residual1", b.linear("o", c, TOKENS, bias=True), x, cost_class="add")
+    u = b.linear("up", _norm_of_nine(b, h, "norm2"), ("batch", "queries", "inner"), bias=True)
+    e = b.elementwise("gelu.plus", b.elementwise("gelu.erf", b.elementwise("gelu.div", u), flops=8.0))
+    u = b.elementwise("gelu.half", b.elementwise("gelu.mul", u, e, cost_class="add"))
+    y = b.elementwise("residual2", b.linear("down", u, TOKENS, bias=True), h, cost_class="add")
+    b.layout("identity", y, TOKENS)
+    return b.graph()
