@@ -48,7 +48,7 @@ class Line(Widget):
         self.refresh()
 
     def _drawn(self) -> Canvas:
-        canvas = Canvas(self.size.width, 1, look_of(self.app)[1])
+        canvas = Canvas(self.outer_size.width, 1, look_of(self.app)[1])
         if canvas.width:
             self.draw(canvas, self._frame)
         return canvas

@@ -94,14 +94,15 @@ class Pane(Widget, can_focus=True):
         """Equal for equal drawings: a paused view costs nothing."""
         palette, glyphs = look_of(self.app)
         seen = None if self.snapshot is None else (self.snapshot.version, self.snapshot.taken_s)
-        return (seen, self._trust_marks(), id(palette), glyphs.name, self.size, *self.extra_state())
+        return (seen, self._trust_marks(), id(palette), glyphs.name, self.outer_size, *self.extra_state())
 
     def repaint(self, drawn: tuple[object, ...] | None = None) -> None:
         """Draw again from the snapshot at hand; `drawn` is what `_drawn_from` just said."""
         if not self.is_attached or not self.screen.is_current or not self.is_on_screen:
             return
         palette, glyphs = look_of(self.app)
-        width, height = self.size
+        # The outer size is the size of what has no border, and is not worked out from the styles each time.
+        width, height = self.outer_size
         fresh = Canvas(width, height, glyphs)
         self.compose_canvas(fresh)
         self._drawn = self._drawn_from() if drawn is None else drawn
