@@ -165,8 +165,12 @@ class Rules:
             if self.successors[i] & after:
                 return f"{graph.operators[i].name} is needed both before and after {op.name}"
         out = graph.tensors[op.output].dims
+        covered = set(out)
         for i in bits(after):
-            if graph.points(graph.tensors[graph.operators[i].output].dims) > graph.points(out):
+            dims = graph.tensors[graph.operators[i].output].dims
+            if graph.operators[i].kind == "layout":
+                covered |= set(dims)
+            elif not covered.issuperset(dims):
                 return f"{graph.operators[i].name} would repeat {op.name} for every broadcast point"
         row_before, row_after = self._row(bits(before)), self._row(bits(after))
         if op.kind == "scan":

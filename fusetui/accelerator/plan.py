@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 from fusetui.accelerator.constants import Constants
 from fusetui.accelerator.fusion import bits, enumerate_groups
-from fusetui.accelerator.graph import Graph
+from fusetui.accelerator.graph import Graph, Operator, Tensor
 from fusetui.accelerator.group import Group, Rules
 from fusetui.accelerator.hardware import Hardware, dtype_bytes
 from fusetui.accelerator.launch import LaunchReduction, Mode, Timeline, reduction, timeline
@@ -111,19 +111,33 @@ def make_plans(
     return Plans(graph.name, hw.name, dtype, mode, constants.calibrated, ordered, (time.perf_counter() - began) * 1e3)
 
 
+@dataclass(frozen=True, slots=True)
+class _Structure:
+    """A graph without its sizes: what is legal does not depend on them."""
+
+    operators: tuple[Operator, ...]
+    tensors: tuple[Tensor, ...]
+    graph: Graph = field(compare=False)
+
+
+@lru_cache(maxsize=16)
+def _legal(structure: _Structure) -> tuple[tuple[Group, ...], bool]:
+    """The legal groups and whether they are all; kept while sizes, hardware or policy change."""
+    rules = Rules(structure.graph)
+    candidates = enumerate_groups(structure.graph.predecessors, may_grow=rules.may_grow)
+    return tuple(g for m in candidates.masks if isinstance(g := rules.group(m), Group)), candidates.complete
+
+
 @lru_cache(maxsize=8)
-def _legal(graph: Graph) -> tuple[tuple[Group, ...], bool, Workload]:
-    """What a change of hardware or policy leaves as it is: the legal groups, whether they are all, and their work."""
-    rules = Rules(graph)
-    candidates = enumerate_groups(graph.predecessors, may_grow=rules.may_grow)
-    groups = tuple(g for mask in candidates.masks if isinstance(g := rules.group(mask), Group))
-    return groups, candidates.complete, Workload(graph)
+def _workload(graph: Graph) -> Workload:
+    """Kept while hardware or policy change."""
+    return Workload(graph)
 
 
 def price_graph(graph: Graph, hw: Hardware, constants: Constants, dtype: str) -> Priced:
     """Every legal group of `graph` with its price on `hw`, single operators included."""
-    groups, complete, workload = _legal(graph)
-    prices = Pricer(workload, hw, constants, dtype).prices(groups)
+    groups, complete = _legal(_Structure(graph.operators, tuple(graph.tensors.values()), graph))
+    prices = Pricer(_workload(graph), hw, constants, dtype).prices(groups)
     return Priced(graph, hw, groups, tuple(prices), complete)
 
 

@@ -148,10 +148,10 @@ class Workload:
         }
         for i in bits(group.mask):
             op = graph.operators[i]
-            now = held | set(op.inputs)
+            now = held.union(op.inputs)
             most = max(most, len(now))
-            spans = sum(1 for name in now if row and row <= set(graph.tensors[name].dims))
-            most_row = max(most_row, spans)
+            if row:
+                most_row = max(most_row, sum(1 for name in now if row.issubset(graph.tensors[name].dims)))
             held = {name for name in held | {op.output} if last.get(name, -1) > i}
         return most, most_row
 
