@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from fusetui.telemetry.errors import TelemetryError
 
@@ -38,7 +39,7 @@ DEFAULT_LIMITS: Final = Limits()
 
 
 class BinaryReader(Protocol):
-    """Anything with a blocking `read`: a file, a pipe, `socket.makefile("rb")`."""
+    """Anything with a blocking `read`: a file, a pipe, `socket.makefile("rb")`; `readinto` is used where it has it."""
 
     def read(self, size: int, /) -> bytes | None: ...
 
@@ -73,17 +74,33 @@ class GuardedReader:
         chunk = self._read_once(min(size, _CHUNK))
         if len(chunk) == size or not chunk:
             return chunk
-        whole = np.empty(min(size, _CHUNK), np.uint8)
-        have = 0
-        while chunk:
-            if have + len(chunk) > len(whole):
-                grown = np.empty(min(size, _GROWTH * len(whole)), np.uint8)
-                grown[:have] = whole[:have]
+        whole, have = np.frombuffer(chunk, np.uint8), len(chunk)
+        while have < size:
+            if have == len(whole):
+                grown = np.empty(min(size, _GROWTH * have), np.uint8)
+                grown[:have] = whole
                 whole = grown
-            whole[have : have + len(chunk)] = np.frombuffer(chunk, np.uint8)
-            have += len(chunk)
-            chunk = self._read_once(min(size - have, _CHUNK)) if have < size else b""
+            got = self._read_into(whole[have : have + _CHUNK])
+            have += got
+            if not got:
+                break
         return whole[:have].data
+
+    def _read_into(self, room: npt.NDArray[np.uint8]) -> int:
+        """Fill some of `room` from its beginning; 0 at the end of the input."""
+        readinto = getattr(self._file, "readinto", None)
+        if readinto is None:
+            chunk = self._read_once(len(room))
+            room[: len(chunk)] = np.frombuffer(chunk, np.uint8)
+            return len(chunk)
+        try:
+            got: int | None = readinto(room.data)
+        except (OSError, ValueError) as error:
+            raise TelemetryError(self._where, f"read failed: {error or type(error).__name__}") from error
+        if got is None:
+            raise TelemetryError(self._where, "the input is in non-blocking mode", "open it blocking")
+        self.taken += got
+        return got
 
     def _read_once(self, size: int) -> bytes:
         try:
