@@ -67,6 +67,7 @@ class Hardware:
     registers_per_core   32-bit registers, 0 where the architecture has no register file to fill
     l2_bytes             the cache all cores share, 0 where there is none
     mma                  smallest aligned (m, n, k) of the matrix unit, by dtype
+    typical              shares of the peak rates that kernels are known to reach, where it is not those of the kind
     sources              where each value was read, by key
     """
 
@@ -88,6 +89,7 @@ class Hardware:
     max_blocks_per_core: int = 1
     l2_bytes: int = 0
     l2_bytes_per_s: float = 0.0
+    typical: Mapping[str, float] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
 
     def rate(self, dtype: str) -> float:

@@ -21,6 +21,7 @@ _PRESETS: Final = Path(__file__).parent / "presets"
 _KINDS: Final = ("gpu", "systolic", "cpu")
 _RATES: Final = ("matrix_flops", "vector_flops")
 _MAY_BE_ZERO: Final = ("registers_per_core", "max_threads_per_core", "l2_bytes", "l2_bytes_per_s")
+_TYPICAL: Final = ("eta_matrix", "eta_dram", "eta_l2")
 _LAUNCH: Final = tuple(f.name for f in dataclasses.fields(LaunchCosts))
 _KEYS: Final = {f.name: f for f in dataclasses.fields(Hardware)}
 _WHOLE: Final = frozenset(name for name, f in _KEYS.items() if f.type == "int")
@@ -118,7 +119,7 @@ def _value(key: str, value: Any, where: str) -> Any:
             choice = f"one of {', '.join(_KINDS)}" if key == "kind" else "text"
             raise HardwareError(where, f"key {key}: must be {choice}, not {value!r}")
         return value
-    if key in (*_RATES, "mma", "launch", "sources"):
+    if key in (*_RATES, "mma", "launch", "typical", "sources"):
         if not isinstance(value, dict) or (not value and key != "sources"):
             raise HardwareError(where, f"key {key}: must be a table with at least one entry")
         return _table(key, value, where)
@@ -136,6 +137,8 @@ def _table(key: str, value: Mapping[str, Any], where: str) -> Any:
     if key == "mma":
         return {k: _shape(f"{key}.{k}", v, where) for k, v in value.items()}
     numbers = {k: _number(f"{key}.{k}", v, where, zero=key == "launch") for k, v in value.items()}
+    if key == "typical" and not set(numbers) <= set(_TYPICAL):
+        raise HardwareError(where, f"key typical.{min(set(numbers) - set(_TYPICAL))}: not known", ", ".join(_TYPICAL))
     if key != "launch":
         return numbers
     for name in (*numbers, *_LAUNCH):

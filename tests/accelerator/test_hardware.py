@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fusetui.accelerator.constants import default_constants
 from fusetui.accelerator.errors import HardwareError
 from fusetui.accelerator.hardware import dtype_bytes
 from fusetui.accelerator.presets import hardware_names, load_hardware
@@ -109,3 +110,14 @@ def test_sizes_of_types() -> None:
     assert [dtype_bytes(d) for d in ("fp32", "bf16", "fp8")] == [4, 2, 1]
     with pytest.raises(HardwareError, match="'fp3' is not known"):
         dtype_bytes("fp3")
+
+
+def test_typical_shares_start_the_constants(tmp_path: Path) -> None:
+    path = tmp_path / "slow.toml"
+    path.write_text('extends = "A100"\n[typical]\neta_dram = 0.5\n')
+    slow, plain = load_hardware(str(path)), load_hardware("A100")
+    assert default_constants(slow, "fp16").eta_dram == 0.5
+    assert default_constants(slow, "fp16").eta_matrix == default_constants(plain, "fp16").eta_matrix
+    path.write_text('extends = "A100"\n[typical]\nspeed = 0.5\n')
+    with pytest.raises(HardwareError, match=r"key typical.speed: not known; eta_matrix"):
+        load_hardware(str(path))

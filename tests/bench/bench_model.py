@@ -280,7 +280,7 @@ def main() -> int:
                 f"{fitted[0]:6.1f} {fitted[1]:6.1f} {seconds:6.2f} {detail}",
                 flush=True,
             )
-    if options.only in "block":
+    if options.only in "sum of a block gemm vidur":
         block_sums(root, options.seeds)
     return 0
 
