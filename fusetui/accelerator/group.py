@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final, Literal
 
 from fusetui.accelerator.fusion import bits
-from fusetui.accelerator.graph import ANCHORS, Graph
+from fusetui.accelerator.graph import Graph
 
 Pattern = Literal["view", "vector", "scan", "matmul", "attention", "forced"]
 
@@ -226,8 +226,3 @@ class Rules:
             else:
                 inner.append(op.output)
         return Group(mask, pattern, reach, anchors, before, after, tuple(inputs), tuple(outputs), tuple(inner), row)
-
-
-def is_matrix(graph: Graph, index: int) -> bool:
-    """Whether the operator runs on the matrix unit."""
-    return graph.operators[index].kind in ANCHORS

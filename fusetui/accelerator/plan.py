@@ -10,7 +10,7 @@ from typing import Final
 
 from fusetui.accelerator.constants import Constants
 from fusetui.accelerator.fusion import bits, enumerate_groups
-from fusetui.accelerator.graph import Graph, Operator, Tensor
+from fusetui.accelerator.graph import Graph, GraphError, Operator, Tensor
 from fusetui.accelerator.group import Group, Rules
 from fusetui.accelerator.hardware import Hardware, dtype_bytes
 from fusetui.accelerator.launch import LaunchReduction, Mode, Timeline, reduction, timeline
@@ -142,8 +142,14 @@ def price_graph(graph: Graph, hw: Hardware, constants: Constants, dtype: str) ->
 
 
 def force_group(graph: Graph, hw: Hardware, constants: Constants, dtype: str, ops: Sequence[str]) -> tuple[Price, str]:
-    """What one kernel for `ops` would cost and why no rule allows it ("" when one does)."""
+    """What one kernel for `ops` would cost and why no rule allows it ("" when one does).
+
+    Raises GraphError for a name the graph does not have.
+    """
     index = {op.name: i for i, op in enumerate(graph.operators)}
+    for name in ops:
+        if name not in index:
+            raise GraphError(f"graph {graph.name}", f"has no operator {name}", f"it has {', '.join(index)}")
     mask = sum(1 << index[name] for name in dict.fromkeys(ops))
     rules = Rules(graph)
     legal = rules.group(mask)

@@ -35,10 +35,9 @@ def _plan(args: argparse.Namespace) -> int:
     hw = load_hardware(args.hardware)
     graph = build_block(args.block, parse_shapes(args.shapes), args.dtype)
     if args.constants:
-        constants = load_constants(Path(args.constants))
-        if (constants.hardware.lower(), constants.dtype) != (hw.name.lower(), args.dtype):
-            fitted = f"fitted for {constants.hardware} {constants.dtype}, not for {hw.name} {args.dtype}"
-            print(f"fusetui: {args.constants}: {fitted}", file=sys.stderr)
+        constants = load_constants(Path(args.constants), args.dtype)
+        if constants.hardware.lower() != hw.name.lower():
+            print(f"fusetui: {args.constants}: fitted for {constants.hardware}, not for {hw.name}", file=sys.stderr)
             return EXIT_USAGE
     else:
         constants = default_constants(hw, args.dtype)

@@ -78,6 +78,8 @@ def test_nonsense_shapes_are_refused(text: str) -> None:
         ("mlp", {"model": "llama-8t"}, "model llama-8t: is not known"),
         ("mlp", {"sequence": 4}, "has no parameter sequence"),
         ("mlp", {"tokens": 0}, "parameter tokens"),
+        ("attention", {"heads": 3, "kv_heads": 2}, "heads: 3 is not a multiple of kv_heads = 2"),
+        ("attention", {"sequence": 8, "context": 4}, "context: 4 keys are too few for 8 causal queries"),
     ],
 )
 def test_unknown_blocks_models_and_parameters_are_named(name: str, shapes: dict[str, int | str], words: str) -> None:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusetui.accelerator.blocks.builder import Builder
+from fusetui.accelerator.graph import GraphError
 
 TOKENS = ("batch", "sequence")
 
 
 def attention_sizes(p: Mapping[str, int]) -> dict[str, int]:
     """Sizes of grouped-query attention. `context` is how many keys each query sees."""
+    if p["heads"] % p["kv_heads"]:
+        raise GraphError("parameter heads", f"{p['heads']} is not a multiple of kv_heads = {p['kv_heads']}")
+    if p["causal"] and p["sequence"] > 1 and p["sequence"] > p["context"]:
+        raise GraphError("parameter context", f"{p['context']} keys are too few for {p['sequence']} causal queries")
     return {
         "batch": p["batch"],
         "sequence": p["sequence"],
         "context": p["context"],
         "kv_heads": p["kv_heads"],
-        "group": max(1, p["heads"] // p["kv_heads"]),
+        "group": p["heads"] // p["kv_heads"],
         "head": p["head"],
     }
 
