@@ -174,7 +174,7 @@ def _calibrate(commands: Commands) -> None:
         "rows",
         metavar="ROWS.csv",
         help="columns op,dtype,latency_us and batch,m,n,k (matmul); batch,q_heads,kv_heads,q_len,kv_len,head_dim,causal"
-        " (attention); bytes_in,bytes_out,rows (add, norm, softmax, ...)",
+        " (attention); bytes_in,bytes_out,rows (add, norm, softmax, ...). `host` measures this CPU instead",
     )
     command.add_argument("--hardware", required=True, metavar="H", help="a preset, host, or a .toml file")
     command.add_argument(

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from fusetui.accelerator.calibrate import Score, calibrate
 from fusetui.accelerator.constants import Constants, constants_table, save_constants
-from fusetui.accelerator.presets import load_hardware
+from fusetui.accelerator.measure_host import measure_host
+from fusetui.accelerator.presets import HOST, load_hardware
 from fusetui.accelerator.rows import read_rows
 from fusetui.telemetry.errors import TelemetryError
 
@@ -18,7 +19,8 @@ from fusetui.telemetry.errors import TelemetryError
 def run(args: argparse.Namespace) -> int:
     """Print the errors on rows not seen; write the constants where `-o` says. Returns the exit code."""
     hardware = load_hardware(args.hardware)
-    sets, scores = calibrate(hardware, read_rows(Path(args.rows)), args.train, args.seed)
+    rows = measure_host() if args.rows == HOST else read_rows(Path(args.rows))
+    sets, scores = calibrate(hardware, rows, args.train, args.seed)
     if args.output:
         try:
             save_constants(Path(args.output), sets)

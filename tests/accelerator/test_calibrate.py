@@ -167,3 +167,11 @@ def test_public_measurements_are_met_from_twenty_rows() -> None:
         limit = (6, 20) if "sum" in line else (8, 25)
         assert median <= limit[0], line
         assert p95 <= limit[1], line
+
+
+def test_this_machine_can_be_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "host.json"
+    assert main(["calibrate", "host", "--hardware", "host", "-o", str(out), "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)["scores"]
+    assert [(s["family"], s["dtype"]) for s in scores] == [("matmul", "fp32"), ("vector", "fp32")]
+    assert load_constants(out).hardware == "host"
