@@ -38,6 +38,9 @@ FAMILIES: Final[Mapping[str, Mapping[str, float | None]]] = MappingProxyType(
         "vector": {"bytes_in": None, "bytes_out": None, "rows": 0.0},
     }
 )
+_DTYPES: Final = MappingProxyType(
+    {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"}
+)
 _MATMUL_NAMES: Final = frozenset({"matmul", "gemm", "mm", "bmm", "addmm", "linear"})
 
 
@@ -73,7 +76,8 @@ def read_rows(path: Path) -> list[MeasuredRows]:
                     )
             for row in reader:
                 family, op, values = _parse(row, f"{path} line {reader.line_num}")
-                groups.setdefault(((row["dtype"] or "").strip(), family), []).append((op, values))
+                dtype = (row["dtype"] or "").strip().lower()
+                groups.setdefault((_DTYPES.get(dtype, dtype), family), []).append((op, values))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise AcceleratorError(str(path), f"cannot be read as CSV: {error}") from None
     if not groups:

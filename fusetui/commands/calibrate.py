@@ -15,12 +15,17 @@ from fusetui.accelerator.presets import HOST, load_hardware
 from fusetui.accelerator.rows import read_rows
 from fusetui.telemetry.errors import TelemetryError
 
+_HOST_TRAIN = 15  # of the 20 and more short measurements: they are noisy, and few
+
 
 def run(args: argparse.Namespace) -> int:
     """Print the errors on rows not seen; write the constants where `-o` says. Returns the exit code."""
     hardware = load_hardware(args.hardware)
-    rows = measure_host() if args.rows == HOST else read_rows(Path(args.rows))
-    sets, scores = calibrate(hardware, rows, args.train, args.seed)
+    if args.rows == HOST:
+        rows, train = measure_host(), args.train or _HOST_TRAIN
+    else:
+        rows, train = read_rows(Path(args.rows)), args.train
+    sets, scores = calibrate(hardware, rows, train, args.seed)
     if args.output:
         try:
             save_constants(Path(args.output), sets)

@@ -137,6 +137,19 @@ def test_wrong_rows_are_named(tmp_path: Path, text: str, problem: str) -> None:
         read_rows(path)
 
 
+def test_columns_are_read_with_their_defaults_and_names(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("latency_us,op,m,n,k,dtype\n2.5,GEMM,8,16,32,bfloat16\n3,linear,1,2,3,bf16\n")
+    (rows,) = read_rows(path)
+    assert (rows.family, rows.dtype, rows.latency_ns.tolist()) == ("matmul", "bf16", [2500, 3000])
+    assert {name: column.tolist() for name, column in rows.columns.items()} == {
+        "batch": [1, 1],
+        "m": [8, 1],
+        "n": [16, 2],
+        "k": [32, 3],
+    }
+
+
 def test_too_few_rows() -> None:
     one = np.ones(3)
     rows = MeasuredRows("matmul", "fp16", np.array(["matmul"] * 3), dict.fromkeys(("batch", "m", "n", "k"), one), one)
