@@ -55,13 +55,20 @@ class Ingest:
                   rows as much as holds about 50k)
     memory_bytes  bound for raw rows and histograms together
     tick_s        seconds between snapshots
+    exact         work out the totals for every snapshot, however many rows come
     source        what it was made with
     snapshot      the newest, None before the first; read it from any thread
     failed        why the thread ended, None while all is well
     """
 
     def __init__(
-        self, source: Source, *, window_ns: int | None = None, memory_bytes: int = 512 << 20, tick_s: float = 0.5
+        self,
+        source: Source,
+        *,
+        window_ns: int | None = None,
+        memory_bytes: int = 512 << 20,
+        tick_s: float = 0.5,
+        exact: bool = False,
     ) -> None:
         self.snapshot: Snapshot | None = None
         self.failed: str | None = None
@@ -69,6 +76,7 @@ class Ingest:
         self._fit = window_ns is None and source.transport is not None
         self._asked_ns = window_ns
         self._tick_s = tick_s
+        self._exact = exact
         self._filter: Filter | None = None
         self._recorder: Recorder | None = None
         self._grid = self._choose_grid()
@@ -243,7 +251,7 @@ class Ingest:
             )
         else:
             # While time runs and rows come the totals need not be anew at every tick; what stands is exact.
-            hasty = self._fresh and (state is None or state.playing)
+            hasty = not self._exact and self._fresh and (state is None or state.playing)
             self._fresh = False
             snapshot = snapshot_of(self._window, now_ns, self._context(health, state), hasty=hasty)
         self._post(snapshot)

@@ -137,6 +137,8 @@ class Shell(App[None], inherit_bindings=False):
         if screen is None or isinstance(self.screen, DrillScreen) or not (self.pacer.due(behind, moment_s) or now):
             return
         snapshot = self.session.snapshot
+        if _stands(self._shown, snapshot):
+            snapshot = self._shown
         if not now and snapshot is self._shown and moment_s - self._shown_s < QUIET_S:
             return
         self._shown, self._shown_s = snapshot, moment_s
@@ -220,3 +222,14 @@ class Shell(App[None], inherit_bindings=False):
     def _fatal_error(self) -> None:
         """After an unhandled exception: one line, and the traceback (without the values it ran over) in a file."""
         self.panic(terminal.record_crash())
+
+
+def _stands(shown: Snapshot | None, newest: Snapshot | None) -> bool:
+    """Whether a replay stands as it was shown: the same numbers, not only equal ones, of the same moment."""
+    if shown is None or newest is None or newest.transport is None or newest.transport.playing:
+        return False
+    same = shown.latency_series is newest.latency_series and shown.cohort is newest.cohort
+    said = (shown.now_ns, shown.transport, shown.health, shown.ingest_per_s, shown.header, shown.filter_text)
+    return same and said == (
+        newest.now_ns, newest.transport, newest.health, newest.ingest_per_s, newest.header, newest.filter_text
+    )  # fmt: skip

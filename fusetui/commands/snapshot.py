@@ -61,7 +61,7 @@ def _live(args: argparse.Namespace) -> dict[str, Any]:
 
     window_ns = args.window or _LIVE_WINDOW_NS
     source: Source = open_live(args.source, args)
-    ingest = Ingest(source, window_ns=window_ns, memory_bytes=rows_bytes(args.memory))
+    ingest = Ingest(source, window_ns=window_ns, memory_bytes=rows_bytes(args.memory), exact=True)
     try:
         ingest.set_filter(args.filter)
         ingest.start()
