@@ -29,8 +29,10 @@ from fusetui.telemetry.schema import SCHEMA
 EXACT_ROWS: Final = 100_000
 LIGHT_ROWS: Final = 5_000
 """Up to so many rows totals cost so little that they are worked out whenever somebody looks."""
-HASTE: Final = 32
-"""While time runs the totals of more rows are worked out anew once the window has moved by this part of its length."""
+HASTE: Final = 64
+HASTE_NS: Final = 900_000_000
+"""While time runs the totals of more rows are worked out anew once the window has moved by a 64th of its length, and at
+the latest before they are a second old: a pane that says `<1s` tells the truth."""
 MAX_PLACES: Final = 64 * 256
 MAX_MARKS: Final = 1000
 _TIME_LIMIT: Final = 1 << 61
@@ -259,9 +261,9 @@ class Window:
         return Interval(self.start_ns, now_ns, self.order(), lasted)
 
     def numbers(self, at: Interval, across_hosts: bool, *, hasty: bool = False) -> Numbers:
-        """The totals of the window; hasty: those of the last time will do, for a 32nd of the window's length."""
+        """The totals of the window; hasty: those of the last time will do for a moment, see HASTE."""
         wanted = (self.acc.streams_used, self.acc.places_used, across_hosts)
-        recent = 0 <= at.now_ns - self._numbers_ns < self.grid.width * self.grid.count // HASTE
+        recent = 0 <= at.now_ns - self._numbers_ns < min(self.grid.width * self.grid.count // HASTE, HASTE_NS)
         self.numbers_lag = hasty and recent and self._kept_rows > LIGHT_ROWS and wanted == self._numbers_for
         if self._numbers is None or not self.numbers_lag:
             self.numbers_lag = False

@@ -165,7 +165,7 @@ class Pane(Widget, can_focus=True):
         fading = False
         if state in _TROUBLE:
             age, fading = f"{state} {fmt.age(seconds)}", True
-        elif transport is not None and not transport.playing:
+        elif transport is not None and not transport.playing and not (transport.at_end and transport.growing):
             age = "ended" if transport.at_end else "paused"
         elif state == "ended":
             age = "ended"

@@ -96,7 +96,7 @@ def _state(frame: Frame, glyphs: Glyphs) -> Field:
     transport, state = snapshot.transport, snapshot.health.state
     if transport is not None and state in ("playing", "paused", "ended", "live", "waiting"):
         if transport.at_end and not transport.playing:
-            return Field("ended", Ink.DIM, 0)
+            return Field("following", Ink.OK, 0) if transport.growing else Field("ended", Ink.DIM, 0)
         loop = " loop" if transport.loop else ""
         return Field(f"{glyphs.play} {transport.speed:g}×{loop}", Ink.OK, 0)
     word, ink = _STATES[state]
