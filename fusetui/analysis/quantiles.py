@@ -10,6 +10,7 @@ Without open work this is the nearest rank.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -92,6 +93,8 @@ def tail_of_counts(counts: Ints, total_ns: float, max_ns: int, open_ages: Ints =
         found.append(min(round(value), max_ns) if ok else int(open_ages.max()))
         if not ok:
             at_least.add(name)
+    # A bucket's value and an open age of the same bucket may lie the wrong way round.
+    found = list(accumulate(found, max))
     mean = total_ns / ended if ended else None
     return _tail(n, wanted, found, why, max_ns if ended else -1, mean, open_ages, at_least, exact=False)
 

@@ -97,3 +97,12 @@ def test_histogram_tail_is_within_the_bound_of_the_exact_one(values: list[int], 
     assert math.isclose(rough.mean_ns or 0, exact.mean_ns or 0, rel_tol=1e-9)
     if not ages:
         assert abs((rough.p95_ns or 0) - (exact.p95_ns or 0)) <= 0.011 * (exact.p95_ns or 0) + 0.5
+
+
+def test_a_lower_bound_never_lies_below_a_smaller_quantile() -> None:
+    # Ended and open fall into one bucket, the ended one is the larger of the two.
+    counts = np.bincount(bucket_of(np.array([1_000_001_572_007_701_931] * 60)), minlength=BUCKETS)
+    tail = tail_of_counts(counts, 6e19, 1_000_001_572_007_701_931, np.array([999_999_999_999_999_301] * 40))
+    assert "p95" in tail.at_least
+    known = [tail.p50_ns, tail.p95_ns, tail.max_ns]
+    assert known == sorted(known)
