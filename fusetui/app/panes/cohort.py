@@ -38,7 +38,11 @@ Columns   enqueue_ns, start_ns, end_ns, request
 Blind to  causes: a stage where time is spent is not always the one to blame."""
 
     def trust(self, snapshot: Snapshot) -> str:
-        return f"n {fmt.count(snapshot.cohort.n).strip()}" if snapshot.cohort else ""
+        if snapshot.cohort is None:
+            return ""
+        # Cohorts need rows: of a window with more than are kept for exact numbers they are of the newest.
+        newest = "" if snapshot.latency.exact else " of the newest"
+        return f"n {fmt.count(snapshot.cohort.n).strip()}{newest}"
 
     def empty(self, snapshot: Snapshot) -> str | None:
         if snapshot.cohort is not None:
