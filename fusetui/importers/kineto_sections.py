@@ -117,7 +117,7 @@ def _step_columns(steps: Table, name: int, shift: int) -> _ToColumns:
         start = step["start"] + shift
         return {
             "name": np.full(len(rows), name),
-            "enqueue_ns": start,
+            "enqueue_ns": np.full(len(start), ABSENT),  # nobody records when a step was asked for
             "start_ns": start,
             "end_ns": step["end"] + shift,
             "request": step["number"],

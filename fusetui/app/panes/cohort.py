@@ -47,7 +47,7 @@ Blind to  causes: a stage where time is spent is not always the one to blame."""
     def empty(self, snapshot: Snapshot) -> str | None:
         if snapshot.cohort is not None:
             return None
-        return "Not enough finished work to tell the slowest 5 % from the rest (columns enqueue_ns, start_ns, end_ns)."
+        return "Too little finished work tells how long it waited to set the slowest 5 % apart (column enqueue_ns)."
 
     def row_query(self, snapshot: Snapshot) -> RowQuery | None:
         return RowQuery(order="latency", kind=snapshot.cohort.of) if snapshot.cohort else None
