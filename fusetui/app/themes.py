@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import tomllib
 from dataclasses import dataclass, fields
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
+from fusetui.data import data_dir
 from fusetui.telemetry.text import safe_text
 
 DEFAULT: Final = "dark"
@@ -55,14 +55,6 @@ class Themes:
     problems: tuple[str, ...]
 
 
-def packaged_folder() -> Path:
-    """Where the themes that come with fusetui are: beside a source checkout, else inside the package."""
-    root = Path(__file__).resolve().parents[2]
-    if (root / "pyproject.toml").is_file() and (root / "themes").is_dir():
-        return root / "themes"
-    return Path(str(resources.files("fusetui"))) / "_data" / "themes"
-
-
 def user_folder() -> Path:
     """Where a user keeps own themes."""
     config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
@@ -73,7 +65,7 @@ def load_themes() -> Themes:
     """Every theme file of both folders; a user's file replaces the packaged theme of the same name."""
     usable: dict[str, Theme] = {}
     problems: list[str] = []
-    for folder in (packaged_folder(), user_folder()):
+    for folder in (data_dir("themes"), user_folder()):
         try:
             paths = sorted(folder.glob("*.toml"))
         except OSError as error:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.color import Color
 
-from fusetui.app import themes as themes_module
+from fusetui import data as data_module
 from fusetui.app.actions import ACTIONS
 from fusetui.app.bookmarks import Bookmark, Bookmarks
 from fusetui.app.glyphs import ASCII, BLOCK, BRAILLE
@@ -180,9 +180,8 @@ def test_a_users_theme_is_completed_from_its_own_colours(tmp_path: Path, monkeyp
 
 
 def test_without_a_checkout_themes_come_from_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inside = tmp_path / "site" / "fusetui" / "app" / "themes.py"
-    monkeypatch.setattr(themes_module, "__file__", str(inside))
-    assert themes_module.packaged_folder().parts[-3:] == ("fusetui", "_data", "themes")
+    monkeypatch.setattr(data_module, "__file__", str(tmp_path / "site" / "fusetui" / "data.py"))
+    assert data_module.data_dir("themes").parts[-3:] == ("fusetui", "_data", "themes")
 
 
 def test_glyphs_and_theme_suit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
