@@ -7,11 +7,12 @@ What becomes what
 - In a capture without any device work the host operators are the executions: only those that lie in no other operator
   of their thread, so that busy time is counted once; the stream is the thread.
 - `ProfilerStep#N` annotations are requests; work belongs to the step in which it was launched (else: began).
+- Compilations are marks with their stall; what ran in a compiled region is planned (`kineto_compiles`).
 - `[memory]` totals are counters. `shape` is that of the operator with the same external id.
 - Bytes of copies are transfers, not measured DRAM traffic, and are left out.
 
 Memory: the tables take at most 6/8 of the budget and spill to a temporary file beyond, words at most 3/8; joining and
-sorting takes about 60 bytes per piece of device work and 24 per launch call on top.
+sorting takes about 60 bytes per piece of device work and 28 per launch call on top.
 """
 
 from __future__ import annotations

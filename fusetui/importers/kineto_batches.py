@@ -24,7 +24,7 @@ Columns = Mapping[str, npt.NDArray[Any]]
 class Section:
     """Rows of one kind.
 
-    kind     execution, request or counter
+    kind     execution, request, counter or mark
     end      end_ns per row, shape (rows,)
     columns  `columns(rows)`: contract columns of those rows as numbers, ABSENT (or NaN) where null; words as codes,
              negative where null

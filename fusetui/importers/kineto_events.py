@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from fusetui.importers.kineto_compiles import COMPILE, REGION, frame_of, is_compile, is_region
 from fusetui.importers.kineto_stream import EventStream
 from fusetui.importers.kineto_times import ABSENT, MAX_NS, NeedsTextError, to_ns
 from fusetui.importers.kineto_types import Event
@@ -44,7 +45,7 @@ DEVICE: Final = np.dtype(
         ("device", np.int32),
     ]
 )
-LAUNCH: Final = np.dtype([("correlation", np.int64), ("start", np.int64), ("end", np.int64)])
+LAUNCH: Final = np.dtype([("correlation", np.int64), ("start", np.int64), ("end", np.int64), ("thread", np.int32)])
 OPERATOR: Final = np.dtype([("external", np.int64), ("shape", np.int32)])
 HOST_OPERATOR: Final = np.dtype(
     [("start", np.int64), ("end", np.int64), ("name", np.int32), ("thread", np.int32), ("shape", np.int32)]
@@ -60,6 +61,7 @@ class Events:
     """Columns of one capture, filled window by window; times in ns as written (no base time added).
 
     device, launches, operators, host_operators, steps, counters   tables of the dtypes above; id 0 = none
+    regions, compiles         what `torch.compile` left, see `kineto_compiles`
     names, streams, shapes    words behind the codes; shapes are (dims JSON, types JSON)
     left_out                  counts by reason
     """
@@ -72,6 +74,8 @@ class Events:
         self.host_operators = Rows(HOST_OPERATOR, eighth)
         self.steps = Rows(STEP, eighth)
         self.counters = Rows(COUNTER, eighth)
+        self.regions = Rows(REGION, eighth // 8)
+        self.compiles = Rows(COMPILE, eighth // 8)
         self.names = Words(eighth)
         self.streams = Words(eighth)
         self.shapes = Words(eighth)
@@ -138,7 +142,8 @@ class Events:
         events, start, end = self._timed(events, start, duration)
         correlation = _ids(list(map(_correlation, events)))
         real = correlation != 0
-        self.launches.add(correlation=correlation[real], start=start[real], end=end[real])
+        thread = self.streams.codes([_word(event.tid) for event in events])
+        self.launches.add(correlation=correlation[real], start=start[real], end=end[real], thread=thread[real])
 
     def add_operators(self, events: list[Event], start: Ints, duration: Ints) -> None:
         shapes = [(bytes(event.args.dims), bytes(event.args.dtypes)) for event in events]
@@ -147,6 +152,7 @@ class Events:
         known = (external != 0) & np.array([bool(dims) for dims, _ in shapes], np.bool_)
         self.operators.add(external=external[known], shape=codes[known])
         self.add_steps(events, start, duration)
+        self._add_compiled(events, start, duration)
         if self._wants_host:
             events, start, end = self._timed(events, start, duration)
             self.host_operators.add(
@@ -156,6 +162,21 @@ class Events:
                 thread=self.streams.codes([_word(event.tid) for event in events]),
                 shape=self.shapes.codes([(bytes(e.args.dims), bytes(e.args.dtypes)) for e in events]),
             )
+
+    def _add_compiled(self, events: list[Event], start: Ints, duration: Ints) -> None:
+        # Few different names occur in a window: each is looked at once.
+        names = set(map(_name, events))
+        regions, compiles = set(filter(is_region, names)), set(filter(is_compile, names))
+        if not regions and not compiles:
+            return
+        at = [i for i, event in enumerate(events) if event.name in regions or event.name in compiles]
+        found, begin, end = self._timed([events[i] for i in at], start[at], duration[at])
+        thread = self.streams.codes([_word(event.tid) for event in found])
+        entered = np.array([event.name in regions for event in found], np.bool_)
+        called = [event.name for event in compress(found, entered)]
+        name, frame = self.names.codes(called), self.names.codes(list(map(frame_of, called)))
+        self.regions.add(start=begin[entered], end=end[entered], thread=thread[entered], name=name, frame=frame)
+        self.compiles.add(start=begin[~entered], end=end[~entered], thread=thread[~entered])
 
     def add_steps(self, events: list[Event], start: Ints, duration: Ints) -> None:
         at = [i for i, event in enumerate(events) if event.name.startswith("ProfilerStep#")]

@@ -9,16 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from fusetui.importers.kineto_batches import ABSENT, Columns, Section
+from fusetui.importers.kineto_compiles import REGION_NAME, Compiled, compiled
 from fusetui.importers.kineto_events import Events
 from fusetui.importers.kineto_join import graph_nodes, launch_of, outermost, shape_of, step_of
 from fusetui.importers.kineto_shapes import shape_keys
 from fusetui.telemetry.header import Clock
-from fusetui.telemetry.schema import COUNTER, EXECUTION, REQUEST
+from fusetui.telemetry.schema import COUNTER, EXECUTION, MAPPINGS, MARK, PLANNED, REQUEST
 
 _EPOCH_SINCE_NS: Final = 10**17
 """March 1973: a later time counts from the epoch, an earlier one from a boot or a profiler start."""
 
 STEP_NAME: Final = "ProfilerStep"
+COMPILE_NAME: Final = "compile"
 
 Ints = npt.NDArray[np.int64]
 Table = npt.NDArray[Any]
@@ -28,10 +30,12 @@ _ToColumns = Callable[[Ints], Columns]
 def words(events: Events) -> dict[str, list[str | None]]:
     """Text of each code per dictionary column."""
     return {
-        "name": [*events.names.texts(), STEP_NAME],
+        "name": [*events.names.texts(), STEP_NAME, COMPILE_NAME],
+        "plan": [text.removeprefix(REGION_NAME) for text in events.names.texts()] if len(events.regions) else [],
+        "mapping": list(MAPPINGS),
         "stream": [text or None for text in events.streams.texts()],
         "shape": shape_keys(events.shapes),
-        "unit": ["bytes"],
+        "unit": ["bytes", "ns"],
     }
 
 
@@ -47,13 +51,16 @@ def sections(events: Events, base_ns: int | None) -> tuple[list[Section], Clock]
         return [], "trace"
     earliest = min(int(table["start"].min()) for table in (work, launches, steps) if len(table))
     shift, clock = _shift(earliest, base_ns)
+    plans = _compiled(events, host)
     if len(device):
-        columns = _device_columns(device, launches, steps, events.operators.table(), shift)
+        columns = _device_columns(device, launches, steps, events.operators.table(), plans, shift)
     else:
-        columns = _host_columns(work, steps, shift)
+        columns = _host_columns(work, steps, plans, shift)
     found = [Section(EXECUTION, np.ascontiguousarray(work["end"]), columns)]
     if len(steps):
         found.append(Section(REQUEST, steps["end"], _step_columns(steps, len(events.names), shift)))
+    if len(plans.compiles):
+        found.append(Section(MARK, plans.compiles["end"], _compile_columns(plans, len(events.names) + 1, shift)))
     counters = events.counters.table()
     if len(counters):
         found.append(Section(COUNTER, counters["time"], _counter_columns(counters, shift)))
@@ -67,7 +74,15 @@ def _shift(earliest: int, base_ns: int | None) -> tuple[int, Clock]:
     return -earliest, "trace"
 
 
-def _device_columns(device: Table, launches: Table, steps: Table, operators: Table, shift: int) -> _ToColumns:
+def _compiled(events: Events, host: Table) -> Compiled:
+    regions, compiles = events.regions.table(), events.compiles.table()
+    keys = shape_keys(events.shapes) if len(regions) and len(host) else []
+    return compiled(regions, compiles, host, np.array([key is not None for key in keys], np.bool_))
+
+
+def _device_columns(
+    device: Table, launches: Table, steps: Table, operators: Table, plans: Compiled, shift: int
+) -> _ToColumns:
     launch = launch_of(device, launches)
     nodes = graph_nodes(device, launch)
     shapes = shape_of(device["external"], device["correlation"], operators)
@@ -80,6 +95,8 @@ def _device_columns(device: Table, launches: Table, steps: Table, operators: Tab
         enqueue[joined] = call["end"] + shift
         cost[joined] = call["end"] - call["start"]
         issued[joined] = call["start"]
+        region = np.full(len(rows), -1, np.int64)
+        region[joined] = plans.region_of(call["thread"], call["start"])
         return {
             "name": work["name"],
             "enqueue_ns": enqueue,
@@ -91,21 +108,37 @@ def _device_columns(device: Table, launches: Table, steps: Table, operators: Tab
             "stream": work["stream"],
             "request": _absent(step_of(issued, steps)),
             "shape": shapes[rows],
+            **_plan_columns(plans, region),
         }
 
     return columns
 
 
-def _host_columns(operators: Table, steps: Table, shift: int) -> _ToColumns:
+def _plan_columns(plans: Compiled, region: Ints) -> Columns:
+    """What ran in a compiled region is the plan's."""
+    if not len(plans.regions):
+        return {}
+    name = np.where(region >= 0, plans.regions["name"][np.maximum(region, 0)], -1)
+    return {"plan": name, "mapping": np.where(region >= 0, MAPPINGS.index(PLANNED), -1)}
+
+
+def _host_columns(operators: Table, steps: Table, plans: Compiled, shift: int) -> _ToColumns:
     def columns(rows: Ints) -> Columns:
         work = operators[rows]
+        region = plans.region_of(work["thread"], work["start"])
+        name, shape = work["name"].astype(np.int64), work["shape"].astype(np.int64)
+        if len(plans.regions):
+            # A region is an operator without operands of its own.
+            own = region >= 0
+            name[own], shape[own] = plans.regions["frame"][region[own]], plans.shape[region[own]]
         return {
-            "name": work["name"],
+            "name": name,
             "start_ns": work["start"] + shift,
             "end_ns": work["end"] + shift,
             "stream": work["thread"],
             "request": _absent(step_of(work["start"], steps)),
-            "shape": work["shape"],
+            "shape": shape,
+            **_plan_columns(plans, region),
         }
 
     return columns
@@ -121,6 +154,25 @@ def _step_columns(steps: Table, name: int, shift: int) -> _ToColumns:
             "start_ns": start,
             "end_ns": step["end"] + shift,
             "request": step["number"],
+        }
+
+    return columns
+
+
+def _compile_columns(plans: Compiled, name: int, shift: int) -> _ToColumns:
+    shapes, regions = plans.compile_shape(), plans.compile_region_name()
+
+    def columns(rows: Ints) -> Columns:
+        end = plans.compiles["end"][rows]
+        return {
+            "name": np.full(len(rows), name),
+            "start_ns": end + shift,
+            "end_ns": end + shift,
+            "stream": plans.compiles["thread"][rows],
+            "plan": regions[rows],
+            "shape": shapes[rows],
+            "value": (end - plans.compiles["start"][rows]).astype(np.float64),
+            "unit": np.ones(len(rows), np.int64),
         }
 
     return columns

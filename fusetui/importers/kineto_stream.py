@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from fusetui.importers.bytestream import ByteStream
+from fusetui.importers.kineto_compiles import UNSKIPPABLE
 from fusetui.importers.kineto_tolerant import Damage, parse_top, walk
 from fusetui.importers.kineto_types import Event, ExactEvent, Usual
 from fusetui.telemetry.errors import TelemetryError
@@ -157,6 +158,8 @@ class EventStream:
         """Whether data[:cut] holds skippable events only; then they are counted and need no decoding."""
         first = _CATEGORY.match(data)
         if not first or first.group(2) not in (*self.skip, _ANNOTATION):
+            return False
+        if b"cpu_op" in self.skip and UNSKIPPABLE.search(data, 0, cut):
             return False
         opening = first.group(1).removesuffix(first.group(2) + b'"')
         # Each skippable event has two braces, its own and that of its args; any other event adds more.
