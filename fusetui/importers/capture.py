@@ -20,12 +20,15 @@ class Capture:
     notes    what is missing, broken or cut in it, one line each
     batches  canonical batches of at most 65,536 rows in order of end_ns; can be walked once
     rank     the rank it says it is in a distributed job (None: it does not say)
+    origin_ns  where its time 0 lies on the clock it shares with other logs of the same run: such logs open together
+             as one view of that run, not as ranks (None: no such clock)
     """
 
     header: Header
     batches: Iterator[pa.RecordBatch]
     notes: list[str] = field(default_factory=list)
     rank: int | None = None
+    origin_ns: int | None = None
 
 
 class Importer(Protocol):

@@ -19,6 +19,7 @@ import fusetui.importers
 from fusetui.importers.bytestream import GZIP_MAGIC, head_of
 from fusetui.importers.capture import Capture, Importer
 from fusetui.importers.foreign import name_of
+from fusetui.importers.merge import merge_views
 from fusetui.importers.ranks import merge_ranks
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.open import is_contract, open_trace
@@ -40,7 +41,7 @@ def _modules() -> list[pkgutil.ModuleInfo]:
 
 
 def open_capture(paths: Sequence[Path], *, memory_bytes: int, isolate: bool = False) -> Trace:
-    """The capture in one file, or in several that are the ranks of one job.
+    """The capture in one file, or in several: the ranks of one job, or the logs of one server on one clock.
 
     memory_bytes  about what importing may hold; more goes to temporary files
     isolate       parse a contract file in a child process
@@ -52,11 +53,17 @@ def open_capture(paths: Sequence[Path], *, memory_bytes: int, isolate: bool = Fa
         return open_trace(paths[0], isolate=isolate)
     chosen = [(path, _importer_of(path, alone=len(paths) == 1)) for path in paths]
     captures = [(path.name.split(".")[0], _read(path, by, memory_bytes // (2 * len(paths)))) for path, by in chosen]
-    capture = captures[0][1] if len(captures) == 1 else merge_ranks(captures)
+    capture = captures[0][1] if len(captures) == 1 else _together(captures)
     where = str(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
     return SpooledTrace(
         capture.batches, capture.header, memory_bytes=memory_bytes // 2, notes=capture.notes, where=where
     )
+
+
+def _together(captures: list[tuple[str, Capture]]) -> Capture:
+    if all(capture.origin_ns is not None for _, capture in captures):
+        return merge_views([capture for _, capture in captures])
+    return merge_ranks(captures)
 
 
 def _read(path: Path, importer: Importer, memory_bytes: int) -> Capture:

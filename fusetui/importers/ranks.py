@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from fusetui.importers.capture import Capture
+from fusetui.importers.merge import merged
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import SCHEMA
 
-_BATCH_ROWS: Final = 1 << 16
 _MAX_RANKS: Final = 4096
 _HOST: Final = SCHEMA.get_field_index("host")
-_END: Final = SCHEMA.get_field_index("end_ns")
 
 
 def merge_ranks(captures: Sequence[tuple[str, Capture]]) -> Capture:
@@ -34,8 +32,8 @@ def merge_ranks(captures: Sequence[tuple[str, Capture]]) -> Capture:
     notes = [f"{label}: {note}" for label, (_, c) in zip(labels, captures, strict=True) for note in c.notes]
     if clocks == {"trace"}:
         notes.append("the ranks have no common clock: each counts from its own start")
-    parts = [capture.batches for _, capture in captures]
-    return Capture(_header(labels, [c for _, c in captures]), _merged(labels, parts), notes)
+    parts = [_labelled_part(capture.batches, label) for label, (_, capture) in zip(labels, captures, strict=True)]
+    return Capture(_header(labels, [c for _, c in captures]), merged(parts), notes)
 
 
 def _labels(captures: Sequence[tuple[str, Capture]]) -> list[str]:
@@ -65,32 +63,11 @@ def _header(labels: Sequence[str], captures: Sequence[Capture]) -> Header:
     )
 
 
-def _merged(labels: Sequence[str], parts: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    heads = [_next(part) for part in parts]
-    while any(head is not None for head in heads):
-        # Every rank is sorted, so nothing that is still to come ends before the earliest last row.
-        bound = min(head.column(_END)[-1].as_py() for head in heads if head is not None)
-        ready: list[pa.RecordBatch] = []
-        for number, head in enumerate(heads):
-            if head is None:
-                continue
-            rows = int(np.searchsorted(head.column(_END).to_numpy(), bound, "right"))
-            if rows:
-                ready.append(_labelled(head.slice(0, rows), labels[number]))
-            heads[number] = head.slice(rows) if rows < head.num_rows else _next(parts[number])
-        yield from _sorted(ready)
-
-
-def _next(part: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-    return next((batch for batch in part if batch.num_rows), None)
+def _labelled_part(part: Iterator[pa.RecordBatch], label: str) -> Iterator[pa.RecordBatch]:
+    for batch in part:
+        yield _labelled(batch, label)
 
 
 def _labelled(batch: pa.RecordBatch, label: str) -> pa.RecordBatch:
     codes = pa.repeat(pa.scalar(0, pa.int16()), batch.num_rows)
     return batch.set_column(_HOST, SCHEMA.field(_HOST), pa.DictionaryArray.from_arrays(codes, pa.array([label])))
-
-
-def _sorted(batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    table = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
-    order = np.argsort(table.column(_END).to_numpy(), kind="stable")
-    yield from table.take(pa.array(order)).combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)
