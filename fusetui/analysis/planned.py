@@ -61,6 +61,7 @@ class Captured:
     unexplained     device time by name of what has no place in the graph, largest first
     dtype           the type most of its work is in
     notes           what could not be recovered and which option of the profiler would have recorded it
+    together        operators that ran as one kernel; its time is in `measured` under the first of them
     """
 
     graph: Graph
@@ -71,6 +72,7 @@ class Captured:
     unexplained: tuple[tuple[str, int], ...]
     dtype: str
     notes: tuple[str, ...] = ()
+    together: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
