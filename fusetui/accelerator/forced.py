@@ -8,7 +8,6 @@ device memory and back. This is where over-fusion is lost: parallelism, occupanc
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import numpy as np
 
@@ -18,11 +17,9 @@ from fusetui.accelerator.graph import Graph, matmul_shape
 from fusetui.accelerator.group import Group
 from fusetui.accelerator.hardware import Hardware
 from fusetui.accelerator.matmul import price_matmuls
-from fusetui.accelerator.price import Price
+from fusetui.accelerator.price import REGISTERS_PER_VALUE, Price
 from fusetui.accelerator.vector import price_vectors
 from fusetui.accelerator.work import TILE_SIDE, Work
-
-_REGISTERS: Final = 8  # per live value, as in a legal group
 
 
 def price_forced(
@@ -64,6 +61,7 @@ def _whole_rows(
         None,
         work.vector_flops,
         work.repeated_flops,
+        registers if hw.registers_per_core else None,
     )
 
 
@@ -74,7 +72,7 @@ def _phases(graph: Graph, hw: Hardware, constants: Constants, dtype: str, group:
     kept = hw.sram_bytes_per_core * (1 - 1 / max(1, len(group.anchors)))
     p = price_matmuls(
         hw, constants, *shapes.T, dtype=dtype,
-        reserved_sram=kept, extra_registers=_REGISTERS * work.live,
+        reserved_sram=kept, extra_registers=REGISTERS_PER_VALUE * work.live,
         epilogue_flops=work.vector_flops / max(1, len(products)),
     )  # fmt: skip
     spread = min(1.0, _common_tiles(graph, group) / hw.cores)

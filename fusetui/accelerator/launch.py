@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from fusetui.accelerator.hardware import LaunchCosts
 
 Mode = Literal["eager", "graph"]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +44,24 @@ def launch_constants(costs: LaunchCosts, mode: Mode) -> tuple[float, float, floa
     return costs.call_ns, costs.gap_ns, costs.latency_ns
 
 
+def starts(kernel_ns: ArrayLike, costs: LaunchCosts, mode: Mode) -> Floats:
+    """When each kernel starts, (n,) ns from the first launch call, run in order on one queue."""
+    durations = np.asarray(kernel_ns, dtype=np.float64)
+    c, g, latency = launch_constants(costs, mode)
+    call = costs.call_ns if mode == "graph" else 0.0
+    submitted = c * np.arange(1, durations.size + 1) + latency + call
+    # Were it never kept waiting by the host, kernel i would start this long after the first.
+    busy = np.concatenate([[0.0], np.cumsum(durations + g)[:-1]]) if durations.size else durations
+    return np.asarray(busy + np.maximum.accumulate(submitted - busy))
+
+
 def timeline(kernel_ns: ArrayLike, costs: LaunchCosts, mode: Mode) -> Timeline:
     """Run kernels of these durations in order on one queue."""
     durations = np.asarray(kernel_ns, dtype=np.float64)
-    c, g, latency = launch_constants(costs, mode)
-    submitted = c * np.arange(1, durations.size + 1) + latency
-    if mode == "graph":
-        submitted += costs.call_ns
-    end = exposed = 0.0
-    for i, duration in enumerate(durations):
-        start = max(end + (g if i else 0.0), float(submitted[i]))
-        exposed += start - end
-        end = start + float(duration)
-    return Timeline(end, exposed, int(durations.size))
+    if not durations.size:
+        return Timeline(0.0, 0.0, 0)
+    total = float(starts(durations, costs, mode)[-1] + durations[-1])
+    return Timeline(total, total - float(durations.sum()), int(durations.size))
 
 
 def steady_cost(kernel_ns: ArrayLike, costs: LaunchCosts, mode: Mode) -> np.ndarray:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
 
 from fusetui.accelerator.graph import Graph
 from fusetui.accelerator.group import Group
-from fusetui.accelerator.hardware import Hardware
-from fusetui.accelerator.price import Price
+
+Floats = npt.NDArray[np.float64]
+
+WINDOW_NS: Final = 100_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +74,38 @@ def peak_limit(
     return lambda done, mask: after(done) + added[mask] <= limit
 
 
-def burst(price: Price, hw: Hardware, element_bytes: float, fill_ns: float) -> float:
-    """Peak demand on device memory over its bandwidth while a kernel runs.
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Traffic to device memory in the window that carries most of it.
 
-    On a GPU a matrix product's first wave asks for every stage of every tile at once, within the time to fill the
-    pipeline; other kernels, and scratchpads that are filled ahead, ask evenly.
+    over_sustained   its rate over the rate that the whole run sustains: 1 where traffic is even, or there is none
+    above_bytes      what it carries beyond that rate
+    bytes_per_s      its rate
     """
-    steady = price.dram_bytes / price.time_ns * 1e9 / hw.dram_bytes_per_s if price.time_ns > 0 else 0.0
-    tile = price.tile
-    if tile is None or hw.kind != "gpu" or not fill_ns or not price.dram_bytes:
-        return steady
-    wave = hw.cores * tile.stages * (tile.m + tile.n) * tile.k * element_bytes
-    first = min(wave, price.dram_bytes) / fill_ns * 1e9
-    return max(steady, first / hw.dram_bytes_per_s)
+
+    over_sustained: float
+    above_bytes: float
+    bytes_per_s: float
+
+
+def burst(start_ns: Floats, end_ns: Floats, moved_bytes: Floats, window_ns: float = WINDOW_NS) -> Burst:
+    """The memory burst of kernels, arrays (n,) in any order; each spreads its traffic evenly over its time.
+
+    The same measure for a plan and for what ran. A run shorter than a window is its own window.
+    """
+    moved = (end_ns > start_ns) & (moved_bytes > 0)
+    if not moved.any():
+        return Burst(1.0, 0.0, 0.0)
+    start, end, traffic = start_ns[moved], end_ns[moved], moved_bytes[moved]
+    first, last = float(start_ns.min()), float(end_ns.max())
+    window = min(window_ns, last - first)
+    edges = np.concatenate([start, end])
+    order = np.argsort(edges, kind="stable")
+    edges, rate = edges[order], traffic / (end - start)
+    rates = np.cumsum(np.concatenate([rate, -rate])[order])
+    sums = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(edges))])
+    # The sum over a window is greatest where one of its ends is the edge of a kernel.
+    opens = np.clip(np.concatenate([edges, edges - window]), first, last - window)
+    most = float(np.max(np.interp(opens + window, edges, sums) - np.interp(opens, edges, sums)))
+    sustained = float(traffic.sum()) / (last - first)
+    return Burst(max(1.0, most / (sustained * window)), max(0.0, most - sustained * window), most / window * 1e9)

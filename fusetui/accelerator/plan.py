@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
+
 from fusetui.accelerator.constants import Constants
+from fusetui.accelerator.errors import HardwareError
 from fusetui.accelerator.fusion import bits, enumerate_groups
 from fusetui.accelerator.graph import Graph, GraphError, Operator, Tensor
-from fusetui.accelerator.group import Group, Rules
-from fusetui.accelerator.hardware import Hardware, dtype_bytes
-from fusetui.accelerator.launch import LaunchReduction, Mode, Timeline, reduction, timeline
+from fusetui.accelerator.group import ALONE, Group, Rules
+from fusetui.accelerator.hardware import Hardware
+from fusetui.accelerator.launch import LaunchReduction, Mode, Timeline, reduction, starts, timeline
 from fusetui.accelerator.memory import Residency, burst
+from fusetui.accelerator.pareto import TileChoice
 from fusetui.accelerator.policy import POLICIES, Priced, choose
 from fusetui.accelerator.price import Price, Tile
 from fusetui.accelerator.pricing import Pricer
@@ -25,7 +30,8 @@ BALANCED: Final = "balanced"
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """One kernel of a plan. `bottleneck_before` is what limited its operators alone, by time."""
+    """One kernel of a plan. `bottleneck_before` is what limited its operators alone, by time; `registers` those of a
+    thread, None where the architecture has no register file."""
 
     ops: tuple[str, ...]
     pattern: str
@@ -42,6 +48,7 @@ class GroupPlan:
     sram_bytes: float
     flops: float
     repeated_flops: float
+    registers: float | None = None
 
     @property
     def reuse_ratio(self) -> float | None:
@@ -51,8 +58,15 @@ class GroupPlan:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """A plan as a whole. `predicted_error` is the relative error bar of `predicted_ns`; `burst` a multiple of
-    the device's bandwidth; `saved` compares with the policy `none`."""
+    """A plan as a whole.
+
+    predicted_error    relative error bar of `predicted_ns`
+    burst              rate to device memory in the busiest 100 µs over the plan's mean rate; `burst_bytes` is what
+                       that window carries above the mean, `burst_bytes_per_s` its rate
+    within_unfused     whether no more is ever live than with every operator alone, in the order of the graph
+    within_device      whether what is live fits the device's memory
+    saved              against the policy `none`
+    """
 
     predicted_ns: float
     predicted_error: float
@@ -64,6 +78,10 @@ class Totals:
     reuse_factor: float | None
     peak_bytes: float
     burst: float
+    burst_bytes: float
+    burst_bytes_per_s: float
+    within_unfused: bool
+    within_device: bool
     saved: LaunchReduction
 
 
@@ -135,10 +153,33 @@ def _workload(graph: Graph) -> Workload:
 
 
 def price_graph(graph: Graph, hw: Hardware, constants: Constants, dtype: str) -> Priced:
-    """Every legal group of `graph` with its price on `hw`, single operators included."""
+    """Every legal group of `graph` with its price on `hw`, single operators included.
+
+    Raises HardwareError when an operator does not fit the device even alone.
+    """
     groups, complete = _legal(_Structure(graph.operators, tuple(graph.tensors.values()), graph))
     prices = Pricer(_workload(graph), hw, constants, dtype).prices(groups)
+    for group, price in zip(groups, prices, strict=True):
+        if group.reach == ALONE and not math.isfinite(price.time_ns):
+            name = graph.operators[bits(group.mask)[0]].name
+            problem = f"no tile of {name} fits {hw.sram_bytes_per_core:,} bytes of on-chip memory"
+            raise HardwareError(f"hardware {hw.name}", problem, "sram_bytes_per_core must be larger")
     return Priced(graph, hw, groups, tuple(prices), complete)
+
+
+def tile_options(
+    graph: Graph, hw: Hardware, constants: Constants, dtype: str, plan: Plan
+) -> dict[tuple[str, ...], tuple[TileChoice, ...]]:
+    """By operators of each group of `plan` around a matrix product, the tiles no other beats in time, on-chip bytes
+    and device memory bytes at once, fastest first."""
+    index = {op.name: i for i, op in enumerate(graph.operators)}
+    rules, pricer = Rules(graph), Pricer(_workload(graph), hw, constants, dtype)
+    options = {}
+    for chosen in plan.groups:
+        group = rules.group(sum(1 << index[name] for name in chosen.ops))
+        if isinstance(group, Group) and (choices := pricer.pareto(group)):
+            options[chosen.ops] = choices
+    return options
 
 
 def force_group(graph: Graph, hw: Hardware, constants: Constants, dtype: str, ops: Sequence[str]) -> tuple[Price, str]:
@@ -194,29 +235,36 @@ class _Context:
             sram_bytes=price.sram_bytes,
             flops=price.flops,
             repeated_flops=price.repeated_flops,
+            registers=price.registers,
         )
 
     def _totals(
         self, chosen: Sequence[tuple[Group, Price]], groups: Sequence[GroupPlan], unfused: Plan | None
     ) -> Totals:
         graph, hw = self.priced.graph, self.priced.hw
-        prices = [p for _, p in chosen]
-        kernels = [p.time_ns for g, p in chosen if g.pattern != "view"]
-        line = timeline(kernels, hw.launch, self.mode)
-        filled = sum(p.filled_bytes for p in prices)
+        kernels = [(p.time_ns, p.dram_bytes) for g, p in chosen if g.pattern != "view"]
+        took, moved = np.array(kernels, dtype=np.float64).reshape(-1, 2).T
+        line, began = timeline(took, hw.launch, self.mode), starts(took, hw.launch, self.mode)
+        most = burst(began, began + took, moved)
+        filled = sum(p.filled_bytes for _, p in chosen)
         before = line if unfused is None else _timeline_of(unfused.totals)
-        element = dtype_bytes(self.dtype)
+        peak = self.residency.peak(graph, [g for g, _ in chosen], [p.workspace_bytes for _, p in chosen])
+        limit = peak if unfused is None else unfused.totals.peak_bytes
         return Totals(
             predicted_ns=line.total_ns,
             predicted_error=self.constants.median_error,
-            kernel_ns=sum(kernels),
+            kernel_ns=float(took.sum()),
             launches=line.launches,
             exposed_launch_ns=line.exposed_ns,
             dram_bytes=sum(g.dram_bytes for g in groups),
             dram_lower_bound_bytes=graph.compulsory_bytes,
-            reuse_factor=max(1.0, sum(p.served_bytes for p in prices) / filled) if filled > 0 else None,
-            peak_bytes=self.residency.peak(graph, [g for g, _ in chosen], [p.workspace_bytes for p in prices]),
-            burst=max(burst(p, hw, element, self.constants.fill_ns) for p in prices),
+            reuse_factor=max(1.0, sum(p.served_bytes for _, p in chosen) / filled) if filled > 0 else None,
+            peak_bytes=peak,
+            burst=most.over_sustained,
+            burst_bytes=most.above_bytes,
+            burst_bytes_per_s=most.bytes_per_s,
+            within_unfused=peak <= limit,
+            within_device=peak <= hw.dram_bytes,
             saved=reduction(before, line),
         )
 

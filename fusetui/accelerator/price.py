@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+REGISTERS_PER_VALUE: Final = 8  # of one live value: four elements and their address
+
 
 @dataclass(frozen=True, slots=True)
 class Tile:
@@ -23,6 +25,7 @@ class Price:
 
     served_bytes, filled_bytes  read by its operators from on-chip memory, read into it from device memory
     workspace_bytes             device memory it needs beside its tensors
+    registers                   of one thread; None where the architecture has no register file
     """
 
     time_ns: float
@@ -38,6 +41,7 @@ class Price:
     tile: Tile | None
     flops: float
     repeated_flops: float
+    registers: float | None = None
 
     @property
     def reuse_factor(self) -> float | None:

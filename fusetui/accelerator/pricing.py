@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fusetui.accelerator import bottleneck
-from fusetui.accelerator.attention import price_attention
 from fusetui.accelerator.constants import Constants
 from fusetui.accelerator.forced import price_forced
+from fusetui.accelerator.fused_attention import price_fused_attention
 from fusetui.accelerator.fusion import bits
-from fusetui.accelerator.graph import Graph, matmul_shape
 from fusetui.accelerator.group import Group
 from fusetui.accelerator.hardware import Hardware, dtype_bytes
-from fusetui.accelerator.matmul import price_matmuls
-from fusetui.accelerator.price import FREE, Price, Tile
+from fusetui.accelerator.matmul import price_matmuls, products
+from fusetui.accelerator.pareto import TileChoice, tile_choices
+from fusetui.accelerator.price import FREE, REGISTERS_PER_VALUE, Price, Tile
+from fusetui.accelerator.tiles import candidate_tiles
 from fusetui.accelerator.vector import price_vectors
 from fusetui.accelerator.work import Work, Workload
 
+Floats = npt.NDArray[np.float64]
+
 BASE_REGISTERS: Final = 24  # addresses, counters, predicates
-REGISTERS_PER_VALUE: Final = 8  # of one live value: four elements and their address
 ROW_THREADS: Final = 256
 HELD_ROW: Final = 1024  # longer rows are read again instead of held
 
@@ -81,6 +85,7 @@ class Pricer:
         return self.graph.points([d for d in self.graph.loops(reducer) if d not in group.row])
 
     def _vector(self, groups: Sequence[Group], works: Sequence[Work]) -> list[Price]:
+        registers = [self._registers(g, w) for g, w in zip(groups, works, strict=True)]
         p = price_vectors(
             self.hw,
             self.constants,
@@ -89,7 +94,7 @@ class Pricer:
             [w.cost_class for w in works],
             rows=[self._rows(g) for g in groups],
             hot_bytes=[self._hot(g) for g in groups],
-            registers=[self._registers(g, w) for g, w in zip(groups, works, strict=True)],
+            registers=registers,
             flops=[w.vector_flops for w in works],
             dtype=self.dtype,
         )
@@ -108,35 +113,55 @@ class Pricer:
                 tile=None,
                 flops=w.vector_flops,
                 repeated_flops=w.repeated_flops,
+                registers=registers[i] if self.hw.registers_per_core else None,
             )
             for i, w in enumerate(works)
         ]
 
-    def _matmul(self, groups: Sequence[Group], works: Sequence[Work]) -> list[Price]:
+    def pareto(self, group: Group) -> tuple[TileChoice, ...]:
+        """Tiles of a group around one matrix product that no other tile beats; empty for other groups."""
+        if group.pattern != "matmul":
+            return ()
+        asked = {name: np.atleast_1d(a) for name, a in self._asked([group], [self._workload.work(group)]).items()}
+        return tile_choices(self.hw, self.constants, self.dtype, products(**asked), added_ns=self._row_again_ns(group))
+
+    def _asked(self, groups: Sequence[Group], works: Sequence[Work]) -> dict[str, Floats]:
+        """Products with what fused neighbours add, arrays (Q,): the arguments of `price_matmuls`."""
         element = dtype_bytes(self.dtype)
         shapes = np.array([self._workload.shapes[g.anchors[0]] for g in groups], dtype=np.float64).reshape(-1, 4)
         b, m, n, k = shapes.T
-        own = b * (m * k + k * n + m * n) * element
         moved = np.array([w.read_bytes + w.write_bytes for w in works])
-        p = price_matmuls(
-            self.hw,
-            self.constants,
-            b,
-            m,
-            n,
-            k,
-            dtype=self.dtype,
-            extra_registers=[REGISTERS_PER_VALUE * max(0, w.live - 2) for w in works],
-            extra_bytes=moved - own,
-            epilogue_flops=[w.vector_flops for w in works],
-            hot_bytes=[self._hot(g) for g in groups],
-            full_rows=[float(self._row_after(g)) for g in groups],
-        )
+        return {
+            "batch": b,
+            "m": m,
+            "n": n,
+            "k": k,
+            "reserved_sram": np.zeros(len(groups)),
+            "extra_registers": np.array([float(REGISTERS_PER_VALUE * max(0, w.live - 2)) for w in works]),
+            "extra_bytes": moved - b * (m * k + k * n + m * n) * element,
+            "epilogue_flops": np.array([w.vector_flops for w in works]),
+            "hot_bytes": np.array([self._hot(g) for g in groups]),
+            "full_rows": np.array([float(self._row_after(g)) for g in groups]),
+        }
+
+    @cached_property
+    def _tile_registers(self) -> dict[tuple[int, int], float]:
+        """Registers of a thread by tile shape; empty where there is no register file."""
+        tiles = candidate_tiles(self.hw, self.dtype)
+        known = zip(tiles.m.tolist(), tiles.n.tolist(), tiles.registers.tolist(), strict=True)
+        return {(int(m), int(n)): registers for m, n, registers in known if registers}
+
+    def _matmul(self, groups: Sequence[Group], works: Sequence[Work]) -> list[Price]:
+        asked = self._asked(groups, works)
+        p = price_matmuls(self.hw, self.constants, dtype=self.dtype, **asked)
+        b, m, n, k = (asked[name] for name in ("batch", "m", "n", "k"))
         again = np.array([self._row_again_ns(g) for g in groups])
         # A scratchpad serves its array: rows stream past every block of columns, columns are loaded per tile of rows.
-        streamed = b * m * k * n * element * (1 / self.hw.mma_shape(self.dtype)[1] + 1 / p.tile_m)
+        streamed = b * m * k * n * dtype_bytes(self.dtype) * (1 / self.hw.mma_shape(self.dtype)[1] + 1 / p.tile_m)
         served = p.l2_bytes if self.hw.l2_bytes else streamed
         workspace = np.where(p.split_k > 1, 4.0 * p.split_k * b * m * n, 0.0)
+        known = [self._tile_registers.get(side) for side in zip(p.tile_m.tolist(), p.tile_n.tolist(), strict=True)]
+        extra = asked["extra_registers"].tolist()
         return [
             Price(
                 time_ns=float(p.time_ns[i] + again[i]),
@@ -152,6 +177,7 @@ class Pricer:
                 tile=Tile(int(p.tile_m[i]), int(p.tile_n[i]), int(p.tile_k[i]), int(p.split_k[i]), int(p.stages[i])),
                 flops=float(p.flops[i]),
                 repeated_flops=w.repeated_flops,
+                registers=None if (own := known[i]) is None else own + extra[i],
             )
             for i, w in enumerate(works)
         ]
@@ -169,68 +195,11 @@ class Pricer:
         return loads * self.graph.tensor_bytes(op.inputs[0]) / rate * 1e9
 
     def _attention(self, groups: Sequence[Group], works: Sequence[Work]) -> list[Price]:
-        shapes = np.array([_attention_shape(self.graph, g) for g in groups], dtype=np.float64)
-        q_heads, kv_heads, q_len, kv_len, head = shapes.T
-        own = dtype_bytes(self.dtype) * head * 2 * (q_heads * q_len + kv_heads * kv_len)
-        moved = np.array([w.read_bytes + w.write_bytes for w in works])
-        p = price_attention(
-            self.hw,
-            self.constants,
-            1,
-            q_heads,
-            kv_heads,
-            q_len,
-            kv_len,
-            head,
-            dtype=self.dtype,
-            causal=[float(any(self.graph.operators[i].causal for i in bits(g.mask))) for g in groups],
-            hot_bytes=[self._hot(g) for g in groups],
-            extra_bytes=moved - own,
-            extra_registers=[REGISTERS_PER_VALUE * max(0, w.live - 3) for w in works],
-        )
-        vector_rate = self.hw.vector_rate(self.dtype) * self.constants.eta_matrix
-        beside = np.array([self._beside_attention(g, w) for g, w in zip(groups, works, strict=True)])
-        time = p.time_ns + beside / vector_rate * 1e9
-        return [
-            Price(
-                time_ns=float(time[i]),
-                dram_bytes=float(p.dram_bytes[i]),
-                served_bytes=w.served_bytes,
-                filled_bytes=max(0.0, float(p.dram_bytes[i]) - w.write_bytes),
-                spill_bytes=float(p.spill_bytes[i]),
-                workspace_bytes=float(4 * p.split_kv[i] * q_heads[i] * q_len[i] * head[i] * (p.split_kv[i] > 1)),
-                sram_bytes=float(p.sram_bytes[i]),
-                occupancy=float(p.occupancy[i]),
-                waves=int(p.waves[i]),
-                bottleneck=bottleneck.NAMES[int(p.bottleneck[i])],
-                tile=Tile(128, 128, int(head[i]), int(p.split_kv[i]), 2),
-                flops=float(p.flops[i]) + w.vector_flops,
-                repeated_flops=w.repeated_flops,
-            )
-            for i, w in enumerate(works)
-        ]
-
-    def _beside_attention(self, group: Group, work: Work) -> float:
-        """Vector arithmetic of fused neighbours; scale, mask and softmax are in attention's own price."""
-        inside = sum(
-            self.graph.flops(self.graph.operators[i])
-            for i in group.after
-            if set(self.graph.tensors[self.graph.operators[i].output].dims)
-            == set(self.graph.tensors[self.graph.operators[group.anchors[0]].output].dims)
-        )
-        return max(0.0, work.vector_flops - inside)
+        hot = [self._hot(g) for g in groups]
+        return price_fused_attention(self.graph, self.hw, self.constants, self.dtype, groups, works, hot)
 
     def _forced(self, groups: Sequence[Group], works: Sequence[Work]) -> list[Price]:
         return [
             price_forced(self.graph, self.hw, self.constants, self.dtype, g, w, self._registers(g, w))
             for g, w in zip(groups, works, strict=True)
         ]
-
-
-def _attention_shape(graph: Graph, group: Group) -> tuple[int, int, int, int, int]:
-    """(query heads, key heads, queries, keys, head) with the batch folded into the heads."""
-    op = graph.operators[group.anchors[0]]
-    batch, _, keys, head = matmul_shape(graph, op)
-    left, right = (set(graph.tensors[name].dims) for name in op.inputs)
-    rows = [d for d in graph.tensors[op.output].dims if d in left and d not in right]
-    return batch * graph.points(rows[:-1]), batch, graph.sizes[rows[-1]], keys, head
