@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from textual.binding import Binding
 
-Where = Literal["always", "replay", "pane", "nowhere"]
+Where = Literal["always", "replay", "pane", "plan", "knobs", "nowhere"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class Action:
     call   the Textual action that runs
     hint   a word or two for the footer; neighbours with the same hint share it. "": not in the footer
     help   one sentence
-    where  "always"; "replay": only with a capture that can be moved in; "pane": about the focused pane
+    where  "always"; "replay": only with a capture that can be moved in; "pane": about the focused pane;
+           "plan": on the screens that show a plan; "knobs": on the what-if screen
     rank   footer place when room is short: lower stays longer
     """
 
@@ -38,6 +39,15 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("screen.tail", ("2",), "show('tail')", "Tail", "Latency quantiles and what the tail is made of", rank=2),
     Action("screen.queue", ("3",), "show('queue')", "Queue", "Queue waits by stream, depth, launches", rank=2),
     Action("screen.cores", ("4",), "show('cores')", "Cores", "Busy cores and their imbalance", rank=2),
+    Action("screen.fusion", ("5",), "show('fusion')", "Fusion", "Fusion groups, tiles, roofline and policies", rank=2),
+    Action(
+        "screen.whatif",
+        ("8",),
+        "show('whatif')",
+        "What-if",
+        "What the model says of other hardware and sizes",
+        rank=2,
+    ),
     Action(
         "view.pause", ("space",), "pause", "pause", "Pause or go on; a live view is held, its source is not", rank=1
     ),
@@ -66,6 +76,11 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("pane.previous", ("shift+tab", "left"), "focus_pane(-1)", "", "Focus the pane before"),
     Action("pane.up", ("up", "k"), "select(-1)", "", "Select the line above in the focused pane", "pane"),
     Action("pane.down", ("down", "j"), "select(1)", "", "Select the line below in the focused pane", "pane"),
+    Action("knob.more", ("plus", "equals_sign"), "turn(1)", "change", "The selected knob up (also →)", "knobs", 1),
+    Action("knob.less", ("minus",), "turn(-1)", "change", "The selected knob down (also ←)", "knobs", 1),
+    Action("knob.reset", ("0",), "reset_knob(False)", "reset", "The selected knob as it is today", "knobs", 2),
+    Action("knob.reset_all", ("R",), "reset_knob(True)", "reset all", "Every knob as it is today", "knobs", 3),
+    Action("plan.read", ("r",), "read_plan", "read again", "Look for the operators of the capture again", "plan", 6),
     Action("app.theme", ("t",), "next_theme", "theme", "The next theme", rank=9),
     Action("app.glyphs", ("G",), "next_glyphs", "glyphs", "The next glyph set: braille, block, ASCII", rank=9),
     Action("app.commands", ("ctrl+p",), "command_palette", "", "Find an action by name"),
@@ -78,6 +93,7 @@ NEVER_LOST: Final = ("app.quit", "app.help")
 
 _SHOWN: Final = {
     "space": "space", "comma": ",", "full_stop": ".", "less_than_sign": "<", "greater_than_sign": ">",
+    "plus": "+", "minus": "-", "equals_sign": "=",
     "left_square_bracket": "[", "right_square_bracket": "]", "slash": "/", "question_mark": "?",
     "escape": "esc", "enter": "enter", "ctrl+p": "^p", "ctrl+c": "^c", "ctrl+q": "^q", "f1": "F1",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "shift+tab": "shift-tab",

@@ -6,13 +6,15 @@ from fusetui.app.footer import Footer
 from fusetui.app.glyphs import SETS
 from fusetui.app.panes.pipeline import PipelinePane
 from fusetui.app.screens.help import HelpScreen, keys_text
+from fusetui.app.screens.plan import PlanScreen
 from fusetui.app.screens.prompt import Prompt
 from fusetui.app.screens.rows import RowsScreen
+from fusetui.app.screens.whatif import WhatIfScreen
 from fusetui.app.scrubber import Scrubber
 from fusetui.app.session import NOT_HERE
 from fusetui.app.shell import Shell
 
-_STAGE_SCREENS = ("overview", "queue", "cores", "tail")
+_STAGE_SCREENS = ("fusion", "queue", "cores", "tail")
 
 
 class FusetuiApp(Shell):
@@ -90,7 +92,15 @@ class FusetuiApp(Shell):
         if query is None:
             self.say("no rows stand behind this pane")
             return
-        self.push_screen(RowsScreen(pane.title(snapshot), query, self.session.feed.rows, snapshot.header.clock))
+        self.push_screen(
+            RowsScreen(
+                pane.title(snapshot),
+                query,
+                self.session.feed.rows,
+                snapshot.header.clock,
+                names=pane.row_names(snapshot),
+            )
+        )
 
     def action_zoom(self) -> None:
         if self.base_screen is not None:
@@ -122,6 +132,21 @@ class FusetuiApp(Shell):
         pane = self.base_screen.focused_pane if self.base_screen else None
         if pane is not None:
             pane.select(delta)
+
+    def action_turn(self, steps: int) -> None:
+        screen = self.base_screen
+        if isinstance(screen, WhatIfScreen):
+            screen.turn(steps)
+
+    def action_reset_knob(self, every: bool) -> None:
+        screen = self.base_screen
+        if isinstance(screen, WhatIfScreen):
+            screen.reset(every=every)
+
+    def action_read_plan(self) -> None:
+        screen = self.base_screen
+        if isinstance(screen, PlanScreen):
+            self.say("reading the capture's operators" if screen.read_again() else "no data yet")
 
     def action_next_theme(self) -> None:
         names = list(self.look.themes)

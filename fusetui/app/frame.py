@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fusetui.analysis.snapshot import Ints, Snapshot
 from fusetui.app.bookmarks import Bookmark
+from fusetui.app.plan_board import PlanBoard
 from fusetui.app.verdict import Verdict
 
 
@@ -21,6 +22,7 @@ class Frame:
     cpu          share of one core fusetui takes, bytes_per_s what it sends to the terminal; None: not known yet
     skipped      frames not painted because the terminal was slow; hz: painted now
     density      rows per equal bin of the whole capture, None for a live source
+    board        knobs and plans, for the screens that show them
     recorded     events recorded so far, None when nothing is being recorded; recording_failed: why that stopped
     """
 
@@ -39,6 +41,7 @@ class Frame:
     density: Ints | None = None
     recorded: int | None = None
     recording_failed: str = ""
+    board: PlanBoard | None = None
 
     @property
     def paused(self) -> bool:

@@ -38,6 +38,10 @@ class ListPane(Pane):
         """The items in the order shown, each by something that stays the same from tick to tick."""
         raise NotImplementedError
 
+    def items(self) -> Sequence[str]:
+        """The items now."""
+        return self.keys(self.snapshot) if self.snapshot is not None else ()
+
     def cursor(self, keys: Sequence[str]) -> int | None:
         """Position of the selected item, None when nothing is selected or it is gone."""
         return keys.index(self.selected) if self.selected is not None and self.selected in keys else None
@@ -53,7 +57,7 @@ class ListPane(Pane):
 
     def select(self, delta: int) -> None:
         """Move the cursor by `delta` items; the first move lands on the first (or last) item."""
-        keys = self.keys(self.snapshot) if self.snapshot is not None else ()
+        keys = self.items()
         if not keys:
             return
         at = self.cursor(keys)
@@ -67,7 +71,7 @@ class ListPane(Pane):
 
     def on_click(self, event: events.Click) -> None:
         framed = self.size.width >= MIN_FRAME_WIDTH and self.size.height >= MIN_FRAME_HEIGHT
-        keys = self.keys(self.snapshot) if self.snapshot is not None else ()
+        keys = self.items()
         line = event.y - int(framed) - self.head_lines
         at = line // self.item_lines + self.top
         if line >= 0 and at < len(keys):

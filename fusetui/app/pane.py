@@ -71,6 +71,10 @@ class Pane(Widget, can_focus=True):
         """The rows behind this pane (or behind its cursor), for drill-down; None when there are none."""
         return None
 
+    def row_names(self, snapshot: Snapshot) -> frozenset[str] | None:
+        """Only rows of these names are meant by `row_query`; None: of any name."""
+        return None
+
     def select(self, delta: int) -> None:
         """Move the cursor, in panes that have one."""
 

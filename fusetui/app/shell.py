@@ -22,18 +22,22 @@ from fusetui.app.frame import Frame
 from fusetui.app.glyphs import BRAILLE, Glyphs
 from fusetui.app.pacing import MAX_FORCED_BACKLOG, Pacer, SelfCost
 from fusetui.app.palette import DEFAULT, Palette
+from fusetui.app.plan_board import PlanBoard
 from fusetui.app.screens.base import TelemetryScreen
 from fusetui.app.screens.cores import CoresScreen
 from fusetui.app.screens.drill import DrillScreen
+from fusetui.app.screens.fusion import FusionScreen
 from fusetui.app.screens.overview import OverviewScreen
+from fusetui.app.screens.plan import PlanScreen
 from fusetui.app.screens.queue import QueueScreen
 from fusetui.app.screens.tail import TailScreen
+from fusetui.app.screens.whatif import WhatIfScreen
 from fusetui.app.session import Session
 from fusetui.app.themes import FALLBACKS
 from fusetui.app.verdict import Verdict, verdict
 from fusetui.telemetry.text import safe_text
 
-SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen)
+SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen, FusionScreen, WhatIfScreen)
 QUIET_S = 1.0
 ANSWER_S = 1.0
 ANSWER_FRAMES = 3
@@ -90,6 +94,7 @@ class Shell(App[None], inherit_bindings=False):
         self.slo_ns = slo_ns
         self.actions = tuple(actions)
         self.problems = tuple(problems)
+        self.board = PlanBoard(session.feed)
         self.pacer = Pacer(max(0.2, min(10.0, hz)))
         self.cost = SelfCost()
         self._first_frame = first_frame
@@ -188,6 +193,7 @@ class Shell(App[None], inherit_bindings=False):
             density=self.session.density(now_s),
             recorded=self.session.tape.rows if self.session.tape else None,
             recording_failed=self.session.tape.failed if self.session.tape else "",
+            board=self.board,
         )
 
     @property
@@ -199,6 +205,8 @@ class Shell(App[None], inherit_bindings=False):
     def hints(self) -> list[tuple[str, str, int]]:
         """The footer's entries here."""
         places = {"always", "pane"} | ({"replay"} if self.session.transport is not None else set())
+        if isinstance(self.base_screen, PlanScreen):
+            places |= {"plan", "knobs"} if isinstance(self.base_screen, WhatIfScreen) else {"plan"}
         return hints(self.actions, frozenset(places))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:

@@ -70,7 +70,7 @@ def draw_lines(
         _draw_limit(plot, scale, limit)
     patterns = np.zeros((plot.height, plot.width), np.int64)
     for one in reversed(series):
-        _draw_series(plot, scale, one, patterns)
+        draw_series(plot, scale, one, patterns)
     if axis:
         draw_value_axis(canvas.view(0, 0, axis + 3, plot.height), scale, unit, axis)
     if labels:
@@ -88,7 +88,7 @@ def _labels_width(series: Sequence[Series], limit: Limit | None) -> int:
     return max((len(text) for text in texts), default=0) + 1 if any(texts) else 0
 
 
-def _draw_series(plot: Canvas, scale: Scale, one: Series, patterns: Patterns) -> None:
+def draw_series(plot: Canvas, scale: Scale, one: Series, patterns: Patterns) -> None:
     """Add a line to the dots drawn so far, `patterns` [height, width]; the cells it touches take its ink."""
     across, down = plot.glyphs.dots
     dots = rasterise(scale.share(curve(one.values, plot.width * across)), plot.height * down, one.thick)

@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 GONE = "No rows: the raw rows behind this window are no longer kept, or none match."
 
 
-def query_text(query: RowQuery) -> str:
+def query_text(query: RowQuery, names: frozenset[str] | None = None) -> str:
     """The query as a line: what rows these are."""
     kind = "rows" if query.kind == "any" else f"{query.kind}s"
     parts = [f"{kind} of the window" if query.from_ns is None else f"{kind} of a part of the window"]
     parts += [f"stream {query.stream}"] if query.stream is not None else []
     parts += [f"core {query.core_label}"] if query.core_label is not None else []
+    parts += [f"named {' or '.join(sorted(names))[:120]}"] if names is not None else []
     parts.append("newest first" if query.order == "time" else f"longest {query.order} first")
     return ", ".join(parts) + f", at most {query.limit}"
 
 
 class RowsScreen(DrillScreen):
-    """Rows of a query. fetch: called off the event loop."""
+    """Rows of a query. fetch: called off the event loop; names: only rows of these names, None: of any."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy", "Copy", id="rows.copy", show=False)]
     KEYS: ClassVar[Sequence[Hint]] = (
@@ -46,15 +47,18 @@ class RowsScreen(DrillScreen):
     )
     DEFAULT_CSS = "RowsScreen #query { height: 1; padding: 0 1; }"
 
-    def __init__(self, title: str, query: RowQuery, fetch: Fetch, clock: str) -> None:
+    def __init__(
+        self, title: str, query: RowQuery, fetch: Fetch, clock: str, *, names: frozenset[str] | None = None
+    ) -> None:
         super().__init__()
         self.rows_query = query
         self.fetch = fetch
         self.clock = clock
+        self.names = names
         self.table = RowsTable(heading=f"Rows · {title}", clock=clock)
 
     def compose(self) -> ComposeResult:
-        yield Static(Content(query_text(self.rows_query)), id="query")
+        yield Static(Content(query_text(self.rows_query, self.names)), id="query")
         yield self.table
         yield self.footer
 
@@ -65,6 +69,8 @@ class RowsScreen(DrillScreen):
     @work(exclusive=True, exit_on_error=False)
     async def load(self) -> None:
         rows, problem = await fetch_rows(self.fetch, self.rows_query)
+        if rows is not None and self.names is not None:
+            rows = rows.filter(rows["name"].is_in(list(self.names)))
         self.table.set_rows(rows, problem or GONE)
 
     def on_rows_table_opened(self, message: RowsTable.Opened) -> None:

@@ -1,0 +1,150 @@
+"""The planner: one daemon thread that makes the plans of the fusion and what-if screens, the latest request first.
+
+Nothing is sent to the event loop: the newest answer lies in `answer`, and whoever paints looks there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from fusetui.accelerator.errors import AcceleratorError
+from fusetui.analysis.planned import Captured, Knobs, Planned, make_planned
+from fusetui.app.knobs import Changes, changed
+from fusetui.telemetry.text import safe_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Recover = Callable[[], "Captured | str"]
+MAX_LINE: Final = 400
+NOT_LOOKED: Final = "the capture has not been looked at"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is wanted.
+
+    start    today's knobs; its block stands only when `block_chosen`, else the capture's operators are tried first
+    changes  what the what-if screen changes about them
+    recover  reads the operators of the capture again, None: those known stay
+    """
+
+    start: Knobs
+    changes: Changes
+    block_chosen: bool = False
+    recover: Recover | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Plans of one request.
+
+    number    of the request; start: today's knobs as they came out
+    today, predicted  None where the model could make no plan; `problem` says why, in one line
+    capture   the operators of the capture, or why there are none
+    took_ms   how long it took
+    """
+
+    number: int
+    start: Knobs
+    knobs: Knobs
+    today: Planned | None
+    predicted: Planned | None
+    problem: str
+    capture: Captured | str
+    took_ms: float
+
+
+class Planner:
+    """Makes plans off the event loop. The thread starts with the first request and ends with the process."""
+
+    def __init__(self, make: Callable[[Knobs, Captured | None], Planned] = make_planned) -> None:
+        self.answer: Answer | None = None
+        self._make = make
+        self._change = threading.Condition()
+        self._request: Request | None = None
+        self._asked = 0
+        self._thread: threading.Thread | None = None
+        self._capture: Captured | str = NOT_LOOKED
+        self._today: tuple[Knobs, Captured | str, Planned | None, str] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether the newest request has no answer yet."""
+        return self._asked > (self.answer.number if self.answer else 0)
+
+    def ask(self, request: Request) -> None:
+        """Have a plan made; a request that has not been begun gives way, except for its wish to read the capture."""
+        with self._change:
+            if request.recover is None and self._request is not None:
+                request = replace(request, recover=self._request.recover)
+            self._request = request
+            self._asked += 1
+            self._change.notify()
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="fusetui-planner", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            with self._change:
+                while self._request is None:
+                    self._change.wait()
+                request, number = self._request, self._asked
+                self._request = None
+            self.answer = self._plans(request, number)
+
+    def _plans(self, request: Request, number: int) -> Answer:
+        began_s = time.perf_counter()
+        if request.recover is not None:
+            self._capture = request.recover()
+        known = self._capture if isinstance(self._capture, Captured) else None
+        start = request.start
+        if known is not None and not request.block_chosen:
+            start = replace(start, block="", shapes={}, dtype=known.dtype)
+        knobs = changed(start, request.changes)
+        today, problem = self._today_plan(start, known)
+        predicted = today
+        if knobs != start:
+            predicted, problem = self._plan(knobs, known)
+        took_ms = (time.perf_counter() - began_s) * 1e3
+        return Answer(number, start, knobs, today, predicted, problem, self._capture, took_ms)
+
+    def _today_plan(self, start: Knobs, known: Captured | None) -> tuple[Planned | None, str]:
+        """Today's plan, kept while a person turns knobs."""
+        kept = self._today
+        if kept is None or kept[0] != start or kept[1] is not self._capture:
+            kept = self._today = (start, self._capture, *self._plan(start, known))
+        return kept[2], kept[3]
+
+    def _plan(self, knobs: Knobs, known: Captured | None) -> tuple[Planned | None, str]:
+        try:
+            return self._make(knobs, known), ""
+        except AcceleratorError as error:
+            return None, str(error)
+        except (ArithmeticError, AssertionError, LookupError, MemoryError, ValueError) as error:
+            return None, safe_text(f"the model failed: {type(error).__name__}: {error}", MAX_LINE)
+
+
+def recovery(fetch: Callable[[], pl.DataFrame], build: Callable[[pl.DataFrame], Captured | str]) -> Recover:
+    """Reads rows with `fetch` and finds their operators with `build`; what goes wrong becomes the reason."""
+
+    def recover() -> Captured | str:
+        import polars as pl  # the first frame must not wait for it
+
+        try:
+            return build(fetch())
+        except (
+            AcceleratorError,
+            ValueError,
+            OSError,
+            pl.exceptions.PolarsError,
+            pl.exceptions.PanicException,
+        ) as error:
+            return safe_text(f"the operators could not be read: {error}", MAX_LINE)
+
+    return recover
