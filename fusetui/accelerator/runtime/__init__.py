@@ -1,4 +1,4 @@
 """Runtime simulation: compile plan -> runtime queue -> core placement -> completion, deterministic by seed.
 
-`simulate.simulate(load, config, free_ns=None)` gives an `outcome.Outcome`; `executions.executions(outcome)` its kernels.
+`simulate.simulate(load, config)` gives an `outcome.Outcome`, `executions.executions(outcome)` its kernels.
 """

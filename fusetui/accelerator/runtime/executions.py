@@ -53,10 +53,8 @@ def executions(outcome: Outcome, which: Ints | None = None) -> Executions:
     """The kernels of all jobs, or of those in `which` (indices). Kernels of a job fill it from stall to end."""
     jobs = outcome.jobs
     chosen = np.arange(len(jobs)) if which is None else which
-    paths = _paths(outcome.config)
-    book = _Book(paths)
-    path = _path_of(outcome.config, jobs, chosen, len(outcome.load.streams))
-    return book.unroll(jobs, chosen, path)
+    book = _Book(_paths(outcome.config))
+    return book.unroll(jobs, chosen, jobs.table[chosen] * 2 + (jobs.mapping[chosen] == GENERIC))
 
 
 def _paths(config: Config) -> list[Path]:
@@ -65,22 +63,13 @@ def _paths(config: Config) -> list[Path]:
     return [path for table in tables for path in (table.plan, table.fallback)]
 
 
-def _path_of(config: Config, jobs: Jobs, chosen: Ints, streams: int) -> Ints:
-    table = np.zeros(len(chosen), np.int64)
-    if config.decode is not None:
-        table[:] = len(config.tables)
-    elif len(config.tables) > 1:
-        table = jobs.stream[chosen]
-    return table * 2 + (jobs.mapping[chosen] == GENERIC)
-
-
 class _Book:
     """All kernels of all paths end to end; a page is one path at one known size."""
 
     def __init__(self, paths: list[Path]) -> None:
         self.paths = paths
-        pages = np.concatenate([np.diff(p.first) for p in paths])
-        self.page_at = np.cumsum([0, *(len(p.rows) for p in paths)])
+        pages: Ints = np.concatenate([np.diff(p.first) for p in paths])
+        self.page_at: Ints = np.cumsum([0, *(len(p.rows) for p in paths)])
         self.kernels_of = pages
         self.kernel_at = np.cumsum(pages) - pages
         self.names = tuple(dict.fromkeys(name for p in paths for name in p.names))
@@ -139,6 +128,6 @@ def _shared_out(weight: Floats, total: Ints, owner: Ints, first: Ints, count: In
     sums = np.where(even, count, sums)
     running = np.cumsum(weight)
     running -= (running[first] - weight[first])[owner]
-    reached = np.rint(total[owner] * np.minimum(running / sums[owner], 1.0)).astype(np.int64)
+    reached: Ints = np.rint(total[owner] * np.minimum(running / sums[owner], 1.0)).astype(np.int64)
     reached[first + count - 1] = total
     return reached

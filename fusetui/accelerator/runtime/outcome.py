@@ -35,7 +35,8 @@ MAPPING_WORDS: Final = ("planned", "adapted", "adapted", "planned", "fallback")
 class Jobs:
     """Work units on a core (a batch, a part of one, or a step), in order of dispatch. Arrays of shape (m,).
 
-    stream      index in the load's streams
+    stream      index in the load's streams; -1 of a decode step that may serve several
+    table       index in the configuration's tables; one past the last is `decode`
     requests    how many it served
     rows        that came; bucket: rows that ran (more when padded)
     mapping     code: HIT, PADDED, ADAPTED, RECOMPILED or GENERIC
@@ -46,6 +47,7 @@ class Jobs:
     """
 
     stream: Ints
+    table: Ints
     requests: Ints
     rows: Ints
     bucket: Ints
@@ -69,6 +71,7 @@ class Outcome:
     dispatch_ns  left the batching gate; start_ns: first on a core; end_ns: done
     first_ns     first token there (continuous batching; elsewhere the end)
     parts        (n, len(COMPONENTS)) ns; each row sums to end - arrival exactly
+    seen         keys of the sizes a plan was made for on the way
     """
 
     load: Load
@@ -80,6 +83,7 @@ class Outcome:
     first_ns: Ints
     end_ns: Ints
     parts: Ints
+    seen: frozenset[int]
 
     @property
     def latency_ns(self) -> Ints:
