@@ -129,5 +129,11 @@ def make_planned(knobs: Knobs, captured: Captured | None = None) -> Planned:
     own = captured if not knobs.block else None
     graph = own.graph if own is not None else build_block(knobs.block, knobs.shapes, knobs.dtype)
     plans = make_plans(graph, hw, constants, knobs.dtype, mode=knobs.mode, policies=tuple(POLICIES))
-    rows = tuple(GroupRow(group, None, None, "") for group in plans.plans[knobs.policy].groups)
+    plan = plans.plans[knobs.policy]
+    if own is None:
+        rows = tuple(GroupRow(group, None, None, "") for group in plan.groups)
+    else:
+        from fusetui.analysis.residuals import group_rows  # it is written in terms of the rows above
+
+        rows = group_rows(plan, own, hw)
     return Planned(knobs, graph, hw, constants, plans, rows, own)

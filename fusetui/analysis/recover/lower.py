@@ -155,10 +155,8 @@ class Lowering:
         flow, first = self._flow, key.operands[0]
         source = flow.find(first, reread=True)
         dims = flow.dims_of(source, first)
-        inputs = [flow.bind(source, first, dims)]
-        for operand in key.operands[1:]:
-            if operand.shape == first.shape[-1:]:
-                inputs.append(flow.bind(None, operand, dims[-1:], "weight"))
+        scales = [operand for operand in key.operands[1:] if operand.shape == first.shape[-1:]]
+        inputs = [flow.bind(source, first, dims), *(flow.bind(None, o, dims[-1:], "weight") for o in scales)]
         name = flow.fresh(part.label)
         online = part.cost_class == "softmax"
         op = Operator(name, "reduction", tuple(inputs), name, dims[-1:], part.flops, part.cost_class, online=online)

@@ -91,33 +91,12 @@ _OPERATORS: Final[Mapping[str, tuple[Part, ...]]] = MappingProxyType(
     }
 )  # fmt: skip
 _VIEWS: Final = frozenset(
-    (
-        "view",
-        "_unsafe_view",
-        "transpose",
-        "permute",
-        "t",
-        "expand",
-        "chunk",
-        "split",
-        "slice",
-        "select",
-        "unsqueeze",
-        "squeeze",
-        "unflatten",
-        "flatten",
-        "as_strided",
-        "detach",
-        "alias",
-        "narrow",
-        "unbind",
-        "split_with_sizes",
-        "dropout",
-        "expand_as",
-        "view_as",
-        "numpy_t",
-    )
-)
+    {
+        "view", "_unsafe_view", "transpose", "permute", "t", "expand", "chunk", "split", "slice", "select",
+        "unsqueeze", "squeeze", "unflatten", "flatten", "as_strided", "detach", "alias", "narrow", "unbind",
+        "split_with_sizes", "dropout", "expand_as", "view_as", "numpy_t",
+    }
+)  # fmt: skip
 # ONNX operators that do other than PyTorch's of the same name.
 _ONNX: Final = MappingProxyType({"transpose": "clone", "reshape": "view", "concat": "", "split": "clone"})
 # Words in the names of kernels, in the order they are looked for.
@@ -148,42 +127,15 @@ _FUSED: Final = re.compile(r"(?:triton_(?:poi|red|per|tem|for)|cpp)_fused_(\w+?)
 _WORDS: Final = tuple(
     sorted(
         (
-            "native_layer_norm",
-            "_softmax",
-            "softmax",
-            "rms_norm",
-            "native_batch_norm",
-            "_native_batch_norm_legit_no_training",
-            "relu",
-            "gelu",
-            "silu",
-            "sigmoid",
-            "tanh",
-            "erf",
-            "add",
-            "sub",
-            "mul",
-            "div",
-            "pow",
-            "sqrt",
-            "rsqrt",
-            "exp",
-            "mean",
-            "sum",
-            "amax",
-            "var_mean",
-            "clone",
-            "copy_",
-            "embedding",
-            "_to_copy",
-            "neg",
-            "where",
-            "clamp",
+            "native_layer_norm", "_softmax", "softmax", "rms_norm", "native_batch_norm",
+            "_native_batch_norm_legit_no_training", "relu", "gelu", "silu", "sigmoid", "tanh", "erf", "add",
+            "sub", "mul", "div", "pow", "sqrt", "rsqrt", "exp", "mean", "sum", "amax", "var_mean", "clone",
+            "copy_", "embedding", "_to_copy", "neg", "where", "clamp",
         ),
         key=len,
         reverse=True,
     )
-)
+)  # fmt: skip
 
 
 def parts_of(name: str) -> tuple[Part, ...]:
