@@ -15,6 +15,7 @@ from fusetui.app.line import Line
 from fusetui.app.palette import Ink
 
 Hint = tuple[str, str, int]
+_SCREEN_KEYS = frozenset("123456789")
 
 
 def fit_hints(entries: Sequence[Hint], width: int) -> list[Hint]:
@@ -27,11 +28,11 @@ def fit_hints(entries: Sequence[Hint], width: int) -> list[Hint]:
 
 def join_screens(entries: Sequence[Hint], here: str) -> list[Hint]:
     """The screens' entries as one, for narrow screens: `1-4` and the name of the one that is shown."""
-    screens = [entry for entry in entries if entry[0].isdigit()]
+    screens = [entry for entry in entries if entry[0] in _SCREEN_KEYS]
     if len(screens) < 2:
         return list(entries)
     joined = (f"{screens[0][0]}-{screens[-1][0]}", here, 1)
-    return [joined, *(entry for entry in entries if not entry[0].isdigit())]
+    return [joined, *(entry for entry in entries if entry[0] not in _SCREEN_KEYS)]
 
 
 class Footer(Line):

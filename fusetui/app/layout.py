@@ -20,16 +20,21 @@ class Arrangement:
     """A grid: `columns` wide, the pane at i takes `spans[i]` columns; panes after the last span are hidden.
 
     strip_lines  lines of the pipeline strip; fits: whether the screen is large enough at all
+    widths, heights  of the columns and rows as the grid takes them, (): all equal
+    tall             rows that the first pane takes
     """
 
     columns: int
     spans: tuple[int, ...]
     strip_lines: int
     fits: bool = True
+    widths: tuple[str, ...] = ()
+    heights: tuple[str, ...] = ()
+    tall: int = 1
 
     @property
     def rows(self) -> int:
-        return sum(self.spans) // self.columns if self.columns else 0
+        return (sum(self.spans) + self.tall - 1) // self.columns if self.columns else 0
 
 
 def arrange(width: int, height: int, count: int, *, lead: bool = False, tall_strip: int = 4) -> Arrangement:

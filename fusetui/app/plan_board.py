@@ -48,6 +48,7 @@ class PlanBoard:
         self._looked: _Looked | None = None
         self._begun = False
         self._device_known = False
+        self._device: str | None = None
 
     @property
     def answer(self) -> Answer | None:
@@ -76,6 +77,16 @@ class PlanBoard:
         answer = self.answer
         return self.start if answer is None or self._block_chosen else answer.start
 
+    @property
+    def doing(self) -> str:
+        """What is being waited for, before the first plan."""
+        return "reading the operators of the capture" if self._looked else "planning"
+
+    def device_told(self, name: str) -> bool:
+        """Whether the plan is for a device that the capture or a person named, not for one merely assumed."""
+        chosen = "hardware" in self.changes
+        return self.captured is None or chosen or (self._device is not None and self._device.lower() == name.lower())
+
     def state(self) -> tuple[object, ...]:
         """Equal as long as there is nothing new to draw."""
         number = self.answer.number if self.answer else 0
@@ -85,7 +96,8 @@ class PlanBoard:
         """A plan screen is shown: see to it that there is a plan, and that it is of the operators of this window."""
         if snapshot is not None and not self._device_known:
             self._device_known = True
-            self.start = replace(self.start, hardware=hardware_of(snapshot.header.hardware) or self.start.hardware)
+            self._device = hardware_of(snapshot.header.hardware)
+            self.start = replace(self.start, hardware=self._device or self.start.hardware)
         recover = self._recovery(snapshot) if snapshot is not None and self._moved_on(snapshot) else None
         if recover is not None or not self._begun:
             self._begun = True
@@ -159,10 +171,7 @@ class PlanBoard:
         return snapshot.window_start_ns >= seen.end_ns or snapshot.now_ns <= seen.start_ns
 
     def _recovery(self, snapshot: Snapshot) -> Recover:
-        try:
-            from fusetui.analysis.recover import captured_from  # with the model behind it: only when it is asked for
-        except ImportError:
-            return lambda: "not there yet"
+        from fusetui.analysis.recover import captured_from  # only when it is asked for: the first frame must not wait
 
         self._looked = _Looked(snapshot.filter_text, snapshot.window_start_ns, snapshot.now_ns)
         feed, header = self._feed, snapshot.header

@@ -149,14 +149,16 @@ def _draw_edges(
         if level[target] - level[source] != 1 or source not in places or target not in places:
             continue
         start, end = places[source], places[target]
+        # A line that meets the next box anywhere goes straight on.
+        inlet = start.port if end.y < start.port < end.y + end.height - 1 else end.port
         column = lanes.setdefault(level[source], {})
         lane = column.setdefault(source, min(len(column), _LANES - 1))
-        turn = start.x + start.width + lane
+        turn = start.x + start.width + 1 + lane
         # From edge to edge: the boxes are drawn over the ends.
         wires.across(start.x + start.width - 1, turn, start.port)
-        wires.down(turn, start.port, end.port)
-        wires.across(turn, end.x, end.port)
-        heads.add((end.x - 1, end.port))
+        wires.down(turn, start.port, inlet)
+        wires.across(turn, end.x, inlet)
+        heads.add((end.x - 1, inlet))
     wires.draw(canvas, Ink.DIM)
     for x, y in heads:
         canvas.put(x, y, canvas.glyphs.step, Ink.DIM)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
-from fusetui.app.charts.axis import Scale, draw_value_axis
+from fusetui.app.charts.axis import Scale
 from fusetui.app.charts.line import Series, draw_series
 from fusetui.app.palette import SELECTED, Ink
 
+Taken = npt.NDArray[np.bool_]
+
 _LABEL_CELLS: Final = 14
+_AXIS_CELLS: Final = 6
+_HEADROOM: Final = 2.5
 _POINT: Final = "●"
 _RAN: Final = "○"
 
@@ -54,13 +59,15 @@ def draw_roofline(canvas: Canvas, points: Sequence[Point], roofs: Roofs) -> None
     known = [p for p in points if p.intensity > 0 and p.rate > 0]
     across = _decades([roofs.ridge, *(p.intensity for p in known)])
     up = _decades([roofs.flops, *(p.rate for p in known)])
-    axis = max(len(fmt.short(v / 1e12)) for v in (up.low, up.middle(), up.high)) + 1
+    # Room above the flat roof for its name.
+    up = Scale(up.low, max(up.high if up.high > _HEADROOM * roofs.flops else 0.0, _HEADROOM * roofs.flops), log=True)
+    axis = _AXIS_CELLS
     plot = canvas.view(axis, 0, canvas.width - axis, canvas.height - 1)
     fine = np.geomspace(across.low, across.high, plot.width * plot.glyphs.dots[0])
     roof = np.minimum(fine * roofs.bytes_per_s, roofs.flops)
     patterns = np.zeros((plot.height, plot.width), np.int64)
     draw_series(plot, up, Series(np.where(roof >= up.low, roof, np.nan), "", Ink.DIM), patterns)
-    draw_value_axis(canvas.view(0, 0, axis, plot.height), up, 1e12, axis)
+    _draw_rates(canvas.view(0, 0, axis, plot.height), up)
     taken = np.zeros((plot.height, plot.width), bool)
     _draw_points(plot, known, across, up, taken)
     _draw_names(plot, roofs, across, up, taken)
@@ -78,7 +85,7 @@ def _cell(plot: Canvas, across: Scale, up: Scale, intensity: float, rate: float)
     return x, round(float(1 - up.share([rate])[0]) * (plot.height - 1))
 
 
-def _draw_points(plot: Canvas, points: Sequence[Point], across: Scale, up: Scale, taken: np.ndarray) -> None:
+def _draw_points(plot: Canvas, points: Sequence[Point], across: Scale, up: Scale, taken: Taken) -> None:
     cells: dict[tuple[int, int], list[Point]] = {}
     for point in points:
         cells.setdefault(_cell(plot, across, up, point.intensity, point.rate), []).append(point)
@@ -88,30 +95,50 @@ def _draw_points(plot: Canvas, points: Sequence[Point], across: Scale, up: Scale
     for (x, y), here in cells.items():
         chosen = next((p for p in here if p.chosen), here[0])
         plot.put(x, y, _RAN if all(p.measured for p in here) else _POINT, Ink.ACCENT if chosen.chosen else chosen.ink)
-    for (x, y), here in sorted(cells.items(), key=lambda item: not any(p.chosen for p in item[1])):
-        names = list(dict.fromkeys(p.label for p in here))
-        text = fmt.clip(" ".join(names), _LABEL_CELLS)
-        ink = (Ink.ACCENT + SELECTED) if any(p.chosen for p in here) else Ink.FG
-        _put_near(plot, x, y, text, ink, taken)
+    for y, first, last, here in sorted(_clusters(cells), key=lambda cluster: not any(p.chosen for p in cluster[3])):
+        chosen_here = any(p.chosen for p in here)
+        text = fmt.clip(_names(sorted({p.label for p in here}, key=lambda name: (len(name), name))), _LABEL_CELLS)
+        _put_near(plot, first, last, y, text, (Ink.ACCENT + SELECTED) if chosen_here else Ink.FG, taken)
 
 
-def _put_near(plot: Canvas, x: int, y: int, text: str, ink: int, taken: np.ndarray) -> None:
-    """Write a name beside its point, on the first side that is free; nowhere when all are taken."""
+def _clusters(cells: Mapping[tuple[int, int], Sequence[Point]]) -> list[tuple[int, int, int, list[Point]]]:
+    """(line, first cell, last cell, points) of points side by side: they share a name tag."""
+    found: list[tuple[int, int, int, list[Point]]] = []
+    for (x, y), here in sorted(cells.items(), key=lambda item: (item[0][1], item[0][0])):
+        if found and found[-1][0] == y and x - found[-1][2] <= 1:
+            line, first, _, points = found.pop()
+            found.append((line, first, x, [*points, *here]))
+        else:
+            found.append((y, x, x, list(here)))
+    return found
+
+
+def _names(labels: Sequence[str]) -> str:
+    """`g2-4 g6` for g2 g3 g4 g6."""
+    runs: list[list[int]] = []
+    for number in (int(label.lstrip("g")) for label in labels):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return " ".join(f"g{run[0]}-{run[-1]}" if len(run) > 1 else f"g{run[0]}" for run in runs)
+
+
+def _put_near(plot: Canvas, first: int, last: int, y: int, text: str, ink: int, taken: Taken) -> None:
+    """Write a name beside its points, on the first side that is free; nowhere when all are taken."""
     size = len(text)
-    sides = ((x + 1, y), (x - size, y), (x - size // 2, y - 1), (x - size // 2, y + 1), (x + 1, y - 1), (x + 1, y + 1))
+    middle = (first + last - size) // 2
+    sides = ((last + 1, y), (first - size, y), (middle, y - 1), (middle, y + 1), (last + 1, y - 1), (last + 1, y + 1))
     for left, line in sides:
-        if (
-            left >= 0
-            and left + size <= plot.width
-            and 0 <= line < plot.height
-            and not taken[line, left : left + size].any()
-        ):
-            plot.put(left, line, text, ink)
-            taken[line, max(0, left - 1) : left + size + 1] = True
-            return
+        right = left + size
+        if left < 0 or right > plot.width or not 0 <= line < plot.height or taken[line, left:right].any():
+            continue
+        plot.put(left, line, text, ink)
+        taken[line, max(0, left - 1) : right + 1] = True
+        return
 
 
-def _draw_names(plot: Canvas, roofs: Roofs, across: Scale, up: Scale, taken: np.ndarray) -> None:
+def _draw_names(plot: Canvas, roofs: Roofs, across: Scale, up: Scale, taken: Taken) -> None:
     peak = f"{roofs.peak} {fmt.short(roofs.flops / 1e12)} TFLOP/s"
     x, y = _cell(plot, across, up, roofs.ridge, roofs.flops)
     memory = f"DRAM {fmt.short(roofs.bytes_per_s / 1e12)} TB/s"
@@ -123,6 +150,21 @@ def _draw_names(plot: Canvas, roofs: Roofs, across: Scale, up: Scale, taken: np.
         if free:
             plot.put(left, line, text, Ink.DIM)
             taken[line, left : left + len(text)] = True
+
+
+def _draw_rates(area: Canvas, up: Scale) -> None:
+    """Powers of ten of TFLOP/s along the left, as many as stay two lines apart."""
+    for y in range(area.height):
+        area.put(area.width - 1, y, area.glyphs.axis, Ink.GRID)
+    free = area.height
+    for power in range(math.ceil(math.log10(up.low) - 1e-9), math.floor(math.log10(up.high) + 1e-9) + 1):
+        y = round(float(1 - up.share([10.0**power])[0]) * (area.height - 1))
+        if y <= free - 2 or free == area.height:
+            exponent = power - 12
+            text = fmt.short(10.0**exponent) if -2 <= exponent <= 3 else f"1e{exponent}"
+            area.put_right(area.width - 1, y, text, Ink.DIM)
+            area.put(area.width - 1, y, area.glyphs.tick, Ink.GRID)
+            free = y
 
 
 def _draw_intensities(line: Canvas, across: Scale) -> None:

@@ -43,7 +43,7 @@ class Wires:
 
 
 def _char(bits: int, box: str) -> str:
-    top_left, across, top_right, down, bottom_left, bottom_right = box
+    top_left, across, top_right, down, bottom_left, bottom_right = list(box)
     corners = {
         _RIGHT | _DOWN: top_left,
         _LEFT | _DOWN: top_right,

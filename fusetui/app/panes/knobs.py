@@ -102,7 +102,7 @@ Blind to        whether a device like this can be built or bought."""
             line.put(x, 0, fmt.clip(knobs[i].label, _LABEL_CELLS - 1), Ink.FG if moved else Ink.DIM)
             x += _LABEL_CELLS
             x = line.put(x, 0, fmt.clip(now, line.width - x), Ink.STRONG if moved else Ink.FG)
-            if moved:
+            if moved and x + len(today) + 7 <= line.width:
                 line.put(x + 1, 0, fmt.clip(f"today {today}", line.width - x - 1), Ink.DIM)
             if keys[i] == self.selected:
                 canvas.select(i - shown.start)

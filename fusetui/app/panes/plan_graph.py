@@ -13,7 +13,7 @@ from fusetui.app.panes.plan_pane import MODEL_NOTE, GroupListPane, group_label
 
 class PlanGraphPane(GroupListPane):
     TITLE = "Block"
-    HELP = f"""The block from left to right: every frame is a group of the plan, one kernel, with its operators in order.
+    HELP = f"""The block from left to right: a frame is a group of the plan, one kernel, with its operators.
 
 g1 …      the group's label, the same in every pane; behind it its modelled time, ▲ where what ran does not fit it
 ─▸        what one group computes and the next one reads; ◂ g2 at the bottom of a frame: read from further back

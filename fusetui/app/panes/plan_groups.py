@@ -17,13 +17,14 @@ _COLUMNS = (
     Column("≈ time", 8, right=True),
     Column("measured", 8, right=True, priority=1),
     Column("resid", 6, right=True, priority=1),
-    Column("verdict", 11, priority=2),
+    Column("verdict", 13, priority=2),
     Column("launch", 6, right=True, priority=5),
     Column("reuse", 5, right=True, priority=6),
     Column("occ.", 6, right=True, priority=7),
     Column("limited by", 16, priority=4),
     Column("spill", 7, right=True, priority=8),
 )
+_MEASURED = (4, 5, 6)
 _VERDICT_INKS = {"slower": Ink.WARN, "unexplained": Ink.WARN, "faster": Ink.FG, "fits": Ink.OK, "": Ink.DIM}
 
 
@@ -45,7 +46,7 @@ Keys        up and down select a group, Enter shows the rows that were measured 
     head_lines = 1
 
     def draw_plan(self, canvas: Canvas, plan: Planned) -> None:
-        places = layout(_COLUMNS, canvas.width)
+        places = _places(plan, canvas.width)
         draw_header(canvas, 0, _COLUMNS, places)
         keys = self.items()
         views = {op.name for op in plan.graph.operators if op.is_view}
@@ -59,6 +60,12 @@ Keys        up and down select a group, Enter shows the rows that were measured 
         cursor = self.cursor(keys)
         if cursor is not None and cursor in shown:
             canvas.select(1 + cursor - shown.start)
+
+
+def _places(plan: Planned, width: int) -> list[tuple[int, int, int]]:
+    """(column, x, cells) of what is shown: without a measurement there is nothing to compare with."""
+    kept = [i for i in range(len(_COLUMNS)) if i not in _MEASURED or any(row.measured for row in plan.rows)]
+    return [(kept[i], x, cells) for i, x, cells in layout([_COLUMNS[i] for i in kept], width)]
 
 
 def _texts(row: GroupRow, index: int, views: set[str]) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from fusetui.app.plan_board import PlanBoard
 from fusetui.app.planner import Answer
 
 DRILL_ROWS: Final = 20_000
-MODEL_NOTE: Final = """Model     every number with ≈ is computed by the accelerator model, none is measured. "uncalibrated": from
-          datasheet numbers alone, expect ±30 %; fusetui calibrate fits the model to a device.
+MODEL_NOTE: Final = """Model     every number with ≈ is computed by the accelerator model, none is measured.
+          "uncalibrated": from datasheet numbers alone, expect ±30 %; fusetui calibrate fits it to a device.
 """
 
 
@@ -57,7 +57,8 @@ class PlanPane(Pane):
         plan = self.marked(answer) if answer else None
         if plan is None:
             return "", False
-        return f"{plan.hardware.name} · {'cal' if plan.plans.calibrated else 'uncalibrated'}", False
+        assumed = "" if self.board is None or self.board.device_told(plan.hardware.name) else " assumed"
+        return f"{plan.hardware.name}{assumed} · {'cal' if plan.plans.calibrated else 'uncalibrated'}", False
 
     def marked(self, answer: Answer) -> Planned | None:
         """The plan whose device and calibration the frame tells."""
@@ -68,7 +69,8 @@ class PlanPane(Pane):
             return
         answer = self.board.answer if self.board else None
         if answer is None:
-            canvas.put(0, 0, fmt.clip("no plan yet", canvas.width), Ink.DIM)
+            doing = self.board.doing if self.board else "no plan yet"
+            canvas.put(0, 0, fmt.clip(doing, canvas.width), Ink.DIM)
         else:
             self.draw_answer(canvas, answer)
 
@@ -90,7 +92,7 @@ class GroupListPane(PlanPane, ListPane):
         return self.keys(self.snapshot)
 
     @property
-    def selected(self) -> str | None:  # type: ignore[override]
+    def selected(self) -> str | None:
         return self.board.group if self.board else None
 
     @selected.setter
@@ -135,15 +137,15 @@ def about_size(value: float | None) -> str:
 
 
 def signed(share: float | None) -> str:
-    """A difference as a share, with its sign, at most 7 cells: `+41 %`, `−3.2 %`."""
+    """A difference as a share, with its sign, at most 6 cells: `+41 %`, `−3.2 %`, from tenfold on `×12.3`."""
     if share is None:
         return fmt.DASH
     percent = share * 100
     if abs(percent) < 0.05:
         return "±0 %"
     digits = 1 if abs(percent) < 9.95 else 0
-    if abs(percent) >= 999.5:
-        return f"{'+' if share > 0 else '−'}{fmt.number(abs(percent)).strip()} %"
+    if percent >= 999.5:
+        return f"×{fmt.number(1 + share).strip()}"
     return f"{percent:+.{digits}f} %".replace("-", "−")
 
 

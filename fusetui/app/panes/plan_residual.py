@@ -16,8 +16,7 @@ _FULL = 1.0
 
 
 class PlanResidualPane(PlanPane):
-    TITLE = "Predicted against measured"
-    UNITS = "residual of the model"
+    TITLE = "Predicted and measured"
     HELP = f"""Every group of which something ran: modelled time, measured median, and their difference.
 
 residual    measured p50 / modelled - 1; the bar is full at ±100 %, left of the middle: faster than modelled

@@ -16,13 +16,14 @@ from fusetui.app.panes.plan_pane import MODEL_NOTE, PlanPane, draw_problem, sign
 from fusetui.app.planner import Answer
 
 _COLUMNS = (
-    Column("", 15),
+    Column("", 14),
     Column("today", 8, right=True),
     Column("what if", 8, right=True),
-    Column("difference", 10, right=True),
-    Column("", 8, priority=1, grow=True),
+    Column("diff", 8, right=True),
+    Column("", 6, priority=1, grow=True),
 )
 _METER = 4
+_METER_CELLS = 32
 _LEAST_CHANGE = 0.0005
 
 
@@ -38,7 +39,7 @@ class Measure:
 
 class WhatIfComparePane(PlanPane):
     TITLE = "Today and what if"
-    UNITS = "model · nothing is applied to anything"
+    UNITS = "model, nothing is applied"
     HELP = f"""The plan as things are, the plan under the knobs, and what is different.
 
 time          modelled time from the first launch call to the end of the last kernel; ± is the model's error bar
@@ -47,7 +48,7 @@ DRAM          bytes to and from device memory; × bound: over the least that any
 reuse         1 - bytes filled from device memory / bytes served on chip
 peak memory   most device memory live at once; burst: most of the bandwidth asked for at once, × the device's own
 occupancy     share of the threads that the kernels leave room for, weighted by their time
-difference    what if / today - 1, of shares in points; the bar is what if against the larger of the two
+diff          what if / today - 1, of shares in points; the bar is what if against the larger of the two
 A difference that is smaller than the error bar is still one: both sides have the same error in common.
 {MODEL_NOTE}Blind to      the queue, the batcher and everything else that is not on the device."""
 
@@ -83,7 +84,9 @@ def _draw_measure(
     draw_row(canvas, y, _COLUMNS, places, texts, (Ink.DIM, Ink.FG, loud, loud if moved else Ink.DIM, Ink.FG))
     place = next(((x, cells) for i, x, cells in places if i == _METER), None)
     if place is not None and today is not None and then is not None and max(today, then) > 0:
-        draw_meter(canvas, place[0], y, place[1], then / max(today, then), DATA if moved else Ink.DIM)
+        draw_meter(
+            canvas, place[0], y, min(_METER_CELLS, place[1]), then / max(today, then), DATA if moved else Ink.DIM
+        )
 
 
 def _difference(measure: Measure, today: float | None, then: float | None) -> tuple[str, bool]:
@@ -129,7 +132,7 @@ def _times(value: float | None) -> str:
 _MEASURES = (
     Measure("time", lambda p: p.plan.totals.predicted_ns, _about(fmt.duration)),
     Measure("kernels", lambda p: p.plan.totals.kernel_ns, _about(fmt.duration)),
-    Measure("launches", lambda p: float(p.plan.totals.launches), lambda v: f"{fmt.number(v)}   "),
+    Measure("launches", lambda p: float(p.plan.totals.launches), lambda v: fmt.DASH if v is None else f"{v:.0f}   "),
     Measure("exposed launch", lambda p: p.plan.totals.exposed_launch_ns, _about(fmt.duration)),
     Measure("DRAM", lambda p: p.plan.totals.dram_bytes, _about(fmt.size)),
     Measure("× bound", _bound, _times),

@@ -22,14 +22,14 @@ _COLUMNS = (
     Column("≈ today", 8, right=True, priority=3),
     Column("≈ then", 8, right=True, priority=1),
     Column("diff", 7, right=True),
-    Column("what changed", 30, grow=True),
+    Column("what changed", 17, grow=True),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A group of the plan under the knobs. today_ns: modelled time today of the groups it comes from, None: unknown;
-    what: how it differs from them, "" where only its time does."""
+    """A group of the plan under the knobs. today_ns: modelled time today of the same operators, None: they were in
+    kernels with others; what: how it differs from the groups it comes from, "" where at most its time does."""
 
     group: GroupPlan
     today_ns: float | None
@@ -42,7 +42,7 @@ class WhatIfGroupsPane(PlanPane, ListPane):
 
 merged     its operators are several groups today; split: part of one group today; regrouped: parts of several
 re-tiled   the same operators with another tile; limited by: another bottleneck
-≈ today    modelled time today of the groups that the operators are in (of a split group, all of it)
+≈ today    modelled time today of the same operators; — where they share kernels with others
 diff       then / today - 1
 {MODEL_NOTE}Blind to   differences inside a kernel other than its tile."""
     head_lines = 1
@@ -77,7 +77,7 @@ diff       then / today - 1
                 about(change.today_ns),
                 about(change.group.predicted_ns),
                 "same" if share is not None and abs(share) < 5e-4 else signed(share),
-                change.what or "same",
+                change.what or "same kernel",
             )
             inks = (ink, Ink.FG, Ink.FG, Ink.FG, ink, ink if change.what else Ink.DIM)
             draw_row(canvas, 1 + i - shown.start, _COLUMNS, places, texts, inks)
@@ -95,7 +95,8 @@ def changes_of(today: Plan, then: Plan) -> list[Change]:
     for group in then.groups:
         sources = sorted({home[op] for op in group.ops if op in home})
         old = [today.groups[i] for i in sources]
-        time = sum(one.predicted_ns for one in old) if old else None
+        alike = sum(len(one.ops) for one in old) == len(group.ops)
+        time = sum(one.predicted_ns for one in old) if old and alike else None
         changes.append(Change(group, time, _what(group, old, [group_label(i) for i in sources])))
     return changes
 

@@ -110,10 +110,14 @@ class TelemetryScreen(Screen[None], inherit_bindings=False):
     def on_resize(self, event: events.Resize) -> None:
         self.rearrange()
 
+    def arranged(self, count: int) -> Arrangement:
+        """How `count` panes are arranged at this size."""
+        return arrange(self.size.width, self.size.height, count, lead=self.LEAD)
+
     def rearrange(self) -> None:
         """Show what there is room for. A drag of the window changes styles only where the arrangement changes."""
         shown = [self.zoomed] if self.zoomed else self.panes
-        arrangement = arrange(self.size.width, self.size.height, len(shown), lead=self.LEAD)
+        arrangement = self.arranged(len(shown))
         if (arrangement, self.zoomed) == (self._arrangement, self._placed_for):
             return
         self._arrangement, self._placed_for = arrangement, self.zoomed
@@ -122,9 +126,12 @@ class TelemetryScreen(Screen[None], inherit_bindings=False):
         body = self.query_one("#body", Grid)
         body.styles.grid_size_columns = arrangement.columns
         body.styles.grid_size_rows = max(1, arrangement.rows)
+        body.styles.grid_columns = " ".join(arrangement.widths) or "1fr"
+        body.styles.grid_rows = " ".join(arrangement.heights) or "1fr"
         spans = dict(zip(shown, arrangement.spans, strict=False))
         for pane in self.panes:
             pane.display = pane in spans
             pane.styles.column_span = spans.get(pane, 1)
+            pane.styles.row_span = arrangement.tall if pane is shown[0] else 1
 
     _placed_for: Pane | None = None
