@@ -23,7 +23,11 @@ _ROUNDING_NS: Final = 1e-3
 
 
 class _Device:
-    """Jobs that run on one device. Times are whole ns, so that ends are; a job may end up to 1 ns late for it."""
+    """Jobs that run on one device. Ends are whole ns: a job may end up to 1 ns late for it.
+
+    `left` is what each job still needed at `then_ns`. While bandwidth is enough everybody runs at full speed and
+    nothing has to be brought up to date: `rate` is None.
+    """
 
     __slots__ = ("core", "demand", "job", "left", "next", "next_ns", "rate", "then_ns")
 
@@ -32,23 +36,24 @@ class _Device:
         self.core: list[int] = []
         self.left: list[float] = []
         self.demand: list[float] = []
-        self.rate: list[float] = []
+        self.rate: list[float] | None = None
         self.then_ns = 0
         self.next_ns = _NEVER
         self.next = 0
 
     def advance(self, now_ns: int) -> None:
         """Everyone has run at its rate since the last change."""
-        passed = now_ns - self.then_ns
+        rate, passed = self.rate, now_ns - self.then_ns
+        if rate is None or not passed:
+            return
         self.then_ns = now_ns
-        if passed:
-            self.left = [max(left - passed * rate, 0.0) for left, rate in zip(self.left, self.rate, strict=True)]
+        self.left = [left - passed * rate[i] for i, left in enumerate(self.left)]
 
-    def start(self, job: int, core: int, left: int, demand: float) -> None:
+    def start(self, job: int, core: int, now_ns: int, needs: int, demand: float) -> None:
         """One more runs."""
         self.job.append(job)
         self.core.append(core)
-        self.left.append(float(left))
+        self.left.append(needs + now_ns - self.then_ns)
         self.demand.append(demand)
 
     def finish(self) -> tuple[int, int]:
@@ -58,30 +63,36 @@ class _Device:
         self.demand.pop(i)
         return self.job.pop(i), self.core.pop(i)
 
-    def share(self) -> None:
+    def share(self, now_ns: int) -> None:
         """New rates, and who is done next."""
-        self.rate = rates(self.demand)
-        self.next_ns = _NEVER
-        if self.job:
-            needed = [left / rate for left, rate in zip(self.left, self.rate, strict=True)]
-            soonest = min(needed)
-            self.next = needed.index(soonest)
-            self.next_ns = self.then_ns + ceil(soonest - _ROUNDING_NS)
+        if not self.job:
+            self.rate, self.then_ns, self.next_ns = None, now_ns, _NEVER
+        elif sum(self.demand) <= 1.0:
+            self.rate = None
+            self._next(self.left)
+        else:
+            if self.rate is None:
+                passed, self.then_ns = now_ns - self.then_ns, now_ns
+                self.left = [left - passed for left in self.left]
+            rate = self.rate = rates(self.demand)
+            self._next([left / rate[i] for i, left in enumerate(self.left)])
+
+    def _next(self, needed: list[float]) -> None:
+        soonest = min(needed)
+        self.next = needed.index(soonest)
+        self.next_ns = self.then_ns + max(ceil(soonest - _ROUNDING_NS), 0)
 
 
 def rates(demand: list[float]) -> list[float]:
     """Speed of each job, 1 when it gets all it asks for."""
-    if sum(demand) <= 1.0:
-        return [1.0] * len(demand)
-    rate = [1.0] * len(demand)
     left, sharers = 1.0, len(demand)
-    for asked, i in sorted((d, i) for i, d in enumerate(demand)):
-        got = min(asked, left / sharers)
-        left -= got
+    for asked in sorted(demand):
+        if asked * sharers > left:
+            share = left / sharers
+            return [1.0 if d <= share else share / d for d in demand]
+        left -= asked
         sharers -= 1
-        if asked > 0:
-            rate[i] = got / asked
-    return rate
+    return [1.0] * len(demand)
 
 
 def run(work: Work, config: Config, queues: Queues, free_ns: Ints, speed: Speed) -> Ran:
@@ -113,16 +124,16 @@ class _Loop:
             device = devices[0] if len(devices) == 1 else min(devices, key=_soonest)
             arrives = ready[i] if i < jobs else _NEVER
             freed = busy[-1][0] if busy else _NEVER
-            if device.next_ns <= min(arrives, freed):
-                if device.next_ns == _NEVER:
+            now = device.next_ns
+            if now <= arrives and now <= freed:
+                if now == _NEVER:
                     return self.core, self.start, self.end, self.extra
-                now = device.next_ns
                 device.advance(now)
                 done, core = device.finish()
                 self.end[done] = now
                 job = queues.release(core)
                 if job < 0:
-                    device.share()
+                    device.share(now)
             elif freed <= arrives:
                 now, core = busy.pop()
                 job = queues.release(core)
@@ -140,8 +151,8 @@ class _Loop:
         more = 0 if self.unlimited else self.speed.extra_ns(core, now, kernel)
         self.core[job], self.start[job], self.extra[job] = core, now, more
         device.advance(now)
-        device.start(job, core, self.service[job] + more, self.demand[job])
-        device.share()
+        device.start(job, core, now, self.service[job] + more, self.demand[job])
+        device.share(now)
 
 
 def _soonest(device: _Device) -> int:

@@ -70,7 +70,8 @@ def _exposed_ns(groups: Sequence[GroupPlan], hw: Hardware, mode: Mode) -> Floats
     """How long the device stood waiting before each kernel."""
     took = np.array([g.predicted_ns for g in groups])
     begin = starts(took, hw.launch, mode)
-    return np.diff(begin + took, prepend=0.0) - took
+    exposed: Floats = np.diff(begin + took, prepend=0.0) - took
+    return exposed
 
 
 def _name(group: GroupPlan) -> str:

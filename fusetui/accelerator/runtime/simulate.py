@@ -140,9 +140,11 @@ def _first(values: Floats, batch: Ints, n: int) -> Floats:
 def _split(mapped: Mapped, split: Split) -> tuple[Ints, Ints, Ints]:
     """(component ns of each part, unit of each part, ns that a slow part takes longer)."""
     units = len(mapped.bucket)
-    owner = np.repeat(np.arange(units), split.parts)
-    parts = mapped.parts[owner]
+    owner = np.arange(units)
+    parts = mapped.parts
     if split.parts > 1:
+        owner = np.repeat(owner, split.parts)
+        parts = parts[owner]
         parts[:, _KERNEL] = np.rint(parts[:, _KERNEL] / split.parts).astype(np.int64)
     slow = np.zeros(len(owner), np.int64)
     if split.slow_share > 0:
