@@ -52,10 +52,19 @@ def sniff(head: bytes) -> bool:
 
 def read(path: Path, memory_bytes: int) -> Capture:
     """Open a Kineto file. Raises TelemetryError when there is no event array or nothing in it ran."""
+    return _read(path, memory_bytes, inner=False)
+
+
+def read_inner(path: Path, memory_bytes: int) -> Capture:
+    """`read`, but without device work with the operators inside compiled regions and backward nodes: `kineto_inner`."""
+    return _read(path, memory_bytes, inner=True)
+
+
+def _read(path: Path, memory_bytes: int, *, inner: bool) -> Capture:
     events, stream = _scan(path, memory_bytes, host_operators=False)
     if not len(events.device):
         events, stream = _scan(path, memory_bytes, host_operators=True)
-    found, clock = sections(events, base_time_ns(stream.top))
+    found, clock = sections(events, base_time_ns(stream.top), inner=inner)
     notes = notes_of(events, stream)
     if not found:
         reason = "; ".join(notes) or "no device work and no host operators"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fusetui.importers.kineto_batches import ABSENT, Columns, Section
 from fusetui.importers.kineto_compiles import REGION_NAME, Compiled, compiled
 from fusetui.importers.kineto_events import Events
+from fusetui.importers.kineto_inner import inner_work
 from fusetui.importers.kineto_join import graph_nodes, launch_of, outermost, shape_of, step_of
 from fusetui.importers.kineto_shapes import shape_keys
 from fusetui.telemetry.header import Clock
@@ -39,14 +40,19 @@ def words(events: Events) -> dict[str, list[str | None]]:
     }
 
 
-def sections(events: Events, base_ns: int | None) -> tuple[list[Section], Clock]:
+def sections(events: Events, base_ns: int | None, *, inner: bool = False) -> tuple[list[Section], Clock]:
     """What ran, the steps and the counters, with absolute times where `base_ns` or the times themselves allow.
+
+    inner  show the operators inside compiled regions and backward nodes where there is no device work
 
     Empty when neither device work nor host operators were found.
     """
     device, launches, steps = events.device.table(), events.launches.table(), events.steps.table()
     host = events.host_operators.table()
-    work = device if len(device) else host[outermost(host)]
+    if len(device):
+        work = device
+    else:
+        work = inner_work(host, list(map(str, events.names))) if inner else host[outermost(host)]
     if not len(work):
         return [], "trace"
     earliest = min(int(table["start"].min()) for table in (work, launches, steps) if len(table))
@@ -129,8 +135,11 @@ def _host_columns(operators: Table, steps: Table, plans: Compiled, shift: int) -
         name, shape = work["name"].astype(np.int64), work["shape"].astype(np.int64)
         if len(plans.regions):
             # A region is an operator without operands of its own.
-            own = region >= 0
-            name[own], shape[own] = plans.regions["frame"][region[own]], plans.shape[region[own]]
+            own = (region >= 0) & np.isin(name, plans.regions["name"])
+            name[own] = plans.regions["frame"][region[own]]
+            own &= plans.regions["end"][region] == work["end"]
+            own &= plans.regions["start"][region] == work["start"]
+            shape[own] = plans.shape[region[own]]
         return {
             "name": name,
             "start_ns": work["start"] + shift,
