@@ -153,15 +153,28 @@ def _export(commands: Commands) -> None:
 
 
 def _plan(commands: Commands) -> None:
-    command = commands.add_parser("plan", help="fusion and tile plan of a model block on a described accelerator")
-    command.add_argument("block", nargs="?", help="e.g. transformer-prefill; without it, what there is")
+    command = commands.add_parser("plan", help="fusion and tile plan of a model on a described accelerator")
+    command.add_argument(
+        "block",
+        nargs="?",
+        metavar="BLOCK|FILE",
+        help="a built-in block, e.g. transformer-prefill; an ONNX file; or a capture, whose operators are planned and"
+        " compared with what they took. Without it, what there is",
+    )
     command.add_argument("--hardware", default="H100", metavar="H", help="a preset or a TOML file (default H100)")
-    command.add_argument("--dtype", default="bf16", metavar="T", help="element type (default bf16)")
+    command.add_argument("--dtype", metavar="T", help="element type (default that of the file; bf16 for a block)")
     policies = ("none", "conservative", "balanced", "aggressive")
     command.add_argument("--policy", choices=policies, default="balanced", help="how far to fuse (default balanced)")
-    command.add_argument("--shapes", default="", metavar="N=V,…", help="e.g. model=llama-7b,batch=4,sequence=1024")
+    command.add_argument(
+        "--shapes", default="", metavar="N=V,…", help="e.g. model=llama-7b,batch=4; sizes of symbolic dimensions"
+    )
     command.add_argument("--launch", choices=("eager", "graph"), default="eager", help="how kernels are launched")
-    command.add_argument("--constants", metavar="FILE", help="what `fusetui calibrate -o` wrote")
+    command.add_argument(
+        "--constants",
+        metavar="FILE",
+        help="what `fusetui calibrate -o` wrote (default: *.json for this device and type in the folder constants of"
+        " the configuration)",
+    )
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="JSON on standard output; absent values are null")
     form.add_argument("--markdown", action="store_true", help="Markdown tables")

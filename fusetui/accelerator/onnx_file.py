@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +124,10 @@ def _parse(path: Path, onnx: Any) -> Any:
     from_string = onnx.load_model_from_string
     decode_error = importlib.import_module("google.protobuf.message").DecodeError
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise AcceleratorError(str(path), "is not a file")
+        size = status.st_size
         if size > FILE_CAP:
             remedy = "save its weights as external data; they are not needed"
             raise AcceleratorError(str(path), f"{size:,} bytes are more than {FILE_CAP:,}", remedy)

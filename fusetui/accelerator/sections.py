@@ -183,7 +183,10 @@ def _reuse(section: Section, plan: Plan) -> tuple[float, float]:
 
 
 def _peak(graph: Graph, sections: Sequence[Section], plans: Sequence[Plan]) -> float:
-    """Most bytes live at once: a section's own, all weights and inputs, and the values that pass it by."""
+    """Most bytes live at once: a section's own, all weights and inputs, and the values that pass it by.
+
+    An upper bound: a section holds what enters it to its end.
+    """
     held = sum(graph.tensor_bytes(n) for n, t in graph.tensors.items() if t.role != "value")
     values = [
         (i, graph.consumers[op.output], graph.tensor_bytes(op.output))
