@@ -211,9 +211,9 @@ def test_a_key_can_be_changed_and_swapped() -> None:
 
 
 def test_signs_get_their_textual_names() -> None:
-    actions, problems = apply_keymap({"view.pause": "+", "view.go": ","}, ACTIONS)
+    actions, problems = apply_keymap({"view.pause": "!", "view.go": ","}, ACTIONS)
     keys = {action.id: action.keys for action in actions}
-    assert keys["view.pause"] == ("plus",)
+    assert keys["view.pause"] == ("exclamation_mark",)
     assert problems == ["keys.toml: view.go keeps its keys, , is view.back"]
 
 

@@ -39,7 +39,8 @@ class Scale:
             data = np.log(np.maximum(data, self.low))
         else:
             low, high = self.low, self.high
-        return np.clip((data - low) / (high - low), 0.0, 1.0)
+        with np.errstate(over="ignore"):  # what is so far off the scale lies at its end
+            return np.clip((data - low) / (high - low), 0.0, 1.0)
 
     def middle(self) -> float:
         """The value half-way up."""
