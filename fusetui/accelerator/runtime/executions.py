@@ -19,7 +19,7 @@ from fusetui.accelerator.runtime.outcome import (
     Outcome,
 )
 from fusetui.accelerator.runtime.paths import Path
-from fusetui.accelerator.runtime.types import Floats, Ints
+from fusetui.accelerator.runtime.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Executions:
     launch_ns: Ints
     start_ns: Ints
     end_ns: Ints
-    last: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    last: Bools
     dram_bytes: Floats
     flops: Floats
     demand: Floats

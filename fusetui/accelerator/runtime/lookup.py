@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,7 @@ from fusetui.accelerator.runtime.outcome import (
     UNFUSED,
 )
 from fusetui.accelerator.runtime.paths import PlanTable
-from fusetui.accelerator.runtime.types import Floats, Ints
+from fusetui.accelerator.runtime.types import Bools, Floats, Ints
 
 _TABLE_KEY = 1 << 48
 
@@ -61,14 +62,7 @@ def map_jobs(
 ) -> Mapped:
     """What runs for jobs in dispatch order. The first job of a size that needs a new plan stalls while it is made."""
     bucket, mapping = find(rows, config.lookup)
-    parts = np.zeros((len(rows), len(COMPONENTS)), np.int64)
-    demand = np.zeros(len(rows))
-    for i, plans in enumerate(config.tables):
-        mine = np.flatnonzero(table == i)
-        if len(mine):
-            parts[mine], demand[mine] = kernel_parts(
-                plans, rows[mine], bucket[mine], mapping[mine] == GENERIC, output[mine], work[mine]
-            )
+    parts, demand = _parts(config.tables, table, rows, bucket, mapping == GENERIC, output, work)
     made = np.flatnonzero((mapping == ADAPTED) | (mapping == RECOMPILED))
     keys, at = np.unique(rows[made] + table[made] * _TABLE_KEY, return_index=True)
     new = np.array([key not in seen for key in keys.tolist()], np.bool_)
@@ -79,26 +73,48 @@ def map_jobs(
     return Mapped(bucket, mapping, parts, demand, seen | frozenset(keys.tolist()))
 
 
+def _parts(
+    tables: Sequence[PlanTable], table: Ints, rows: Ints, bucket: Ints, generic: Bools, output: Ints, work: Floats
+) -> tuple[Ints, Floats]:
+    if len(tables) == 1:
+        return kernel_parts(tables[0], rows, bucket, generic, output, work)
+    parts, demand = np.zeros((len(rows), len(COMPONENTS)), np.int64), np.zeros(len(rows))
+    for i, plans in enumerate(tables):
+        mine = np.flatnonzero(table == i)
+        parts[mine], demand[mine] = kernel_parts(
+            plans, rows[mine], bucket[mine], generic[mine], output[mine], work[mine]
+        )
+    return parts, demand
+
+
 def kernel_parts(
-    plans: PlanTable, rows: Ints, bucket: Ints, generic: np.ndarray, output: Ints, work: Floats
+    plans: PlanTable, rows: Ints, bucket: Ints, generic: Bools, output: Ints, work: Floats
 ) -> tuple[Ints, Floats]:
     """(parts, demand): nothing is negative, also where the generic path beats the plan.
 
     With t what runs, b the best plan's time and p the plan's, both for the exact size: planned = min(b, t),
     unfused = min(p, t) - planned, and what is left of t is padding or fallback.
     """
-    own, own_launch = plans.plan.time_ns(bucket, output)
-    other, other_launch = plans.fallback.time_ns(rows, output)
-    runs = np.where(generic, other, own) * work
-    exact = plans.plan.time_ns(rows, output)[0] * work
-    best = exact if plans.best is None else plans.best.time_ns(rows, output)[0] * work
-    total = np.rint(runs).astype(np.int64)
-    planned = np.minimum(np.rint(best).astype(np.int64), total)
-    to_plan = np.maximum(np.minimum(np.rint(exact).astype(np.int64), total), planned)
+    own, launch = plans.plan.time_ns(bucket, output)
+    demand = plans.plan.demand_at(bucket)
+    exact = own if np.array_equal(bucket, rows) else plans.plan.time_ns(rows, output)[0]
+    best = exact if plans.best is None else plans.best.time_ns(rows, output)[0]
+    if generic.any():
+        other, other_launch = plans.fallback.time_ns(rows, output)
+        own, launch = np.where(generic, other, own), np.where(generic, other_launch, launch)
+        demand = np.where(generic, plans.fallback.demand_at(rows), demand)
+    total = _whole(own * work)
+    planned = np.minimum(_whole(best * work), total)
+    to_plan = np.maximum(np.minimum(_whole(exact * work), total), planned)
     parts = np.zeros((len(rows), len(COMPONENTS)), np.int64)
-    parts[:, LAUNCH] = np.rint(np.where(generic, other_launch, own_launch)).astype(np.int64)
+    parts[:, LAUNCH] = _whole(launch)
     parts[:, PLANNED] = planned
     parts[:, UNFUSED] = to_plan - planned
     parts[:, PADDING] = np.where(generic, 0, total - to_plan)
     parts[:, FALLBACK] = np.where(generic, total - to_plan, 0)
-    return parts, np.where(generic, plans.fallback.demand_at(rows), plans.plan.demand_at(bucket))
+    return parts, demand
+
+
+def _whole(values_ns: Floats) -> Ints:
+    rounded: Ints = np.rint(values_ns).astype(np.int64)
+    return rounded

@@ -91,6 +91,8 @@ class Path:
 
     def demand_at(self, rows: Ints) -> Floats:
         """Mean demand on the device's bandwidth while a job of these rows runs."""
+        if not self.demand.any():
+            return np.zeros(len(rows))
         busy = np.add.reduceat(self.kernel_ns, self.first[:-1])
         asked = np.add.reduceat(self.kernel_ns * self.demand, self.first[:-1])
         return self._at(rows, np.divide(asked, busy, out=np.zeros_like(busy), where=busy > 0))
@@ -100,7 +102,7 @@ class Path:
         return np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
 
     def _at(self, rows: Ints, values: Floats) -> Floats:
-        if len(values) == 1:
+        if np.all(values == values[0]):
             return np.full(len(rows), values[0])
         left = np.clip(np.searchsorted(self.rows, rows, side="right") - 1, 0, len(values) - 2)
         slope = np.diff(values) / np.diff(self.rows)

@@ -65,7 +65,7 @@ def simulate(load: Load, config: Config, *, after: Outcome | None = None) -> Out
     parts[:, SLOW] = slow_part + ran.slow_ns
     parts[:, CONTENTION] = ran.end_ns - ran.start_ns - fixed - kernel - ran.slow_ns
     waits = ran.start_ns - work.ready_ns
-    if config.placement.kind not in ("shared", "unlimited"):
+    if config.cores > 1 and config.placement.kind not in ("shared", "unlimited"):
         idle = idle_between(work.ready_ns, ran.start_ns, ran.start_ns, ran.end_ns, free_ns)
         parts[:, MISPLACED] = idle
         waits = waits - idle
@@ -109,8 +109,8 @@ class _Units:
 
 
 def _units(load: Load, config: Config, batch: Ints, leaves: Ints) -> _Units:
-    if not config.batching.merge:
-        batch = np.arange(len(load))
+    if not config.batching.merge or config.batching.kind == "none":
+        return _each(load, config, leaves)
     count = np.bincount(batch)
     n = len(count)
     ready, stream, output = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -120,8 +120,7 @@ def _units(load: Load, config: Config, batch: Ints, leaves: Ints) -> _Units:
     np.add.at(rows, batch, load.tokens)
     # A batch has as much to do above its shape as its requests have, by their rows.
     weight = np.maximum(load.tokens, 1)
-    mean_work = np.bincount(batch, load.work * weight, n) / np.bincount(batch, weight, n)
-    work = np.where(count == 1, _first(load.work, batch, n), mean_work)
+    work = np.bincount(batch, load.work * weight, n) / np.bincount(batch, weight, n)
     order = np.argsort(ready, kind="stable")
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
@@ -131,10 +130,18 @@ def _units(load: Load, config: Config, batch: Ints, leaves: Ints) -> _Units:
     )
 
 
-def _first(values: Floats, batch: Ints, n: int) -> Floats:
-    out = np.ones(n)
-    out[batch] = values
-    return out
+def _each(load: Load, config: Config, leaves: Ints) -> _Units:
+    """Every request for itself."""
+    n = len(load)
+    order = np.argsort(leaves, kind="stable")
+    rank = np.empty(n, np.int64)
+    rank[order] = np.arange(n)
+    stream = load.stream[order]
+    table = stream if len(config.tables) > 1 else np.zeros(n, np.int64)
+    return _Units(
+        rank, leaves[order], stream, table, np.ones(n, np.int64), load.tokens[order], load.output[order],
+        load.work[order],
+    )  # fmt: skip
 
 
 def _split(mapped: Mapped, split: Split) -> tuple[Ints, Ints, Ints]:
