@@ -16,6 +16,7 @@ from fusetui.accelerator.graph import GraphError
 FILE_CAP: Final = 1 << 30
 NODE_CAP: Final = 20_000
 ELEMENT_CAP: Final = 1 << 48
+RANK_CAP: Final = 64
 _SMALL: Final = 256  # elements of a constant whose values may matter: axes, shapes, indices
 _FIELD_TAGS: Final = frozenset(b"\x12\x1a\x22\x28\x32\x3a\x42\x72\xa2\xca")
 
@@ -144,15 +145,14 @@ def _parse(path: Path, onnx: Any) -> Any:
 
 
 def _strip(model: Any) -> None:
-    """Drop the values of weights, which only cost memory, and intermediate shapes, which binding would contradict."""
+    """Drop the values of weights, which only cost memory, and the types of values, which are inferred."""
     for tensor in model.graph.initializer:
         if math.prod(tensor.dims) > _SMALL:
             for field in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
                 tensor.ClearField(field)
     del model.graph.value_info[:]
     for value in model.graph.output:
-        if value.type.HasField("tensor_type"):
-            value.type.tensor_type.ClearField("shape")
+        value.ClearField("type")
 
 
 def _bind(model: Any, bindings: Mapping[str, int], where: str) -> None:
@@ -242,7 +242,7 @@ def _collect(model: Any, nodes: tuple[Node, ...], values: dict[str, tuple[int, .
     for weight in graph.initializer:
         shapes[_text(weight.name)], types[weight.name] = tuple(weight.dims), weight.data_type
     for name, shape in shapes.items():
-        if min(shape, default=0) < 0 or math.prod(shape) > ELEMENT_CAP:
+        if len(shape) > RANK_CAP or min(shape, default=0) < 0 or math.prod(shape) > ELEMENT_CAP:
             raise GraphError(f"{where}, tensor {name}", f"shape {list(shape)[:8]} is not possible")
     constants = frozenset(w.name for w in graph.initializer)
     return OnnxModel(

@@ -13,7 +13,7 @@ from fusetui.accelerator.onnx_file import FLOATS, Node, OnnxModel, element_type,
 from fusetui.accelerator.onnx_ops import COPIES, GATHERS, POINTWISE, POOLS, REDUCTIONS, ROWS, SHAPES_ONLY, VIEWS
 from fusetui.accelerator.onnx_products import PRODUCTS, Products
 from fusetui.accelerator.onnx_rows import write_reduction, write_row
-from fusetui.accelerator.onnx_writer import Writer
+from fusetui.accelerator.onnx_writer import Writer, printable
 
 _ATTENTIONS = frozenset({"Attention", "MultiHeadAttention"})
 _CHANNELS_SECOND = frozenset({"BatchNormalization", "PRelu"})
@@ -83,8 +83,8 @@ class _Reader:
     def _shape(self, tensor: str, node: Node) -> tuple[int, ...]:
         shape = self._model.shapes.get(tensor)
         if shape is None:
-            where = f"{self._model.where}, node {_short(node.name)} ({node.op})"
-            raise GraphError(where, f"the shape of {_short(tensor)} cannot be inferred", "simplify the model first")
+            where = f"{self._model.where}, node {printable(node.name)} ({node.op})"
+            raise GraphError(where, f"the shape of {printable(tensor)} cannot be inferred", "simplify the model first")
         return shape
 
     def _type(self, tensor: str) -> str:
@@ -102,7 +102,7 @@ class _Reader:
             return self._writer.give(tensor, shape, self._type(tensor), "weight")
         if tensor not in self._inputs:
             raise GraphError(
-                f"{self._model.where}, node {_short(node.name)}", f"reads {_short(tensor)}: nobody made it"
+                f"{self._model.where}, node {printable(node.name)}", f"reads {printable(tensor)}: nobody made it"
             )
         return self._writer.give(tensor, shape, self._type(tensor), "input")
 
@@ -231,8 +231,9 @@ class _Reader:
 
     def _results(self) -> None:
         """A result that the model also reads itself must be written all the same: a view that nobody reads."""
+        read = self._writer.read_names()
         for name in dict.fromkeys(self._model.outputs):
-            if self._writer.has(name) and self._writer.role(name) == "value" and self._writer.is_read(name):
+            if name in read and self._writer.role(name) == "value":
                 self._writer.alias(name)
 
     def _notes(self, folded: int, dead: int, forced: bool) -> tuple[str, ...]:
@@ -252,11 +253,8 @@ class _Reader:
         ]
         notes = [line for count, line in lines if count]
         if self._unknown:
-            listed = ", ".join(f"{_short(op)} x{n}" if n > 1 else _short(op) for op, n in sorted(self._unknown.items()))
+            listed = ", ".join(
+                f"{printable(op)} x{n}" if n > 1 else printable(op) for op, n in sorted(self._unknown.items())
+            )
             notes.append(f"not known to the model, taken for data movement: {listed}")
         return tuple(notes)
-
-
-def _short(text: str) -> str:
-    clean = "".join(c if c.isprintable() else "�" for c in text)
-    return clean if len(clean) <= 60 else f"…{clean[-59:]}"

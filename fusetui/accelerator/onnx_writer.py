@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from fusetui.accelerator.graph import Graph, GraphError, Kind, Operator, Role, Tensor
 from fusetui.accelerator.onnx_dims import Axis, Dims
+
+_NAME_CAP: Final = 80
+
+
+def printable(text: str) -> str:
+    """A name from a file as it may be shown: no control characters, the end of a long one."""
+    clean = "".join(c if c.isprintable() else "�" for c in text)
+    return clean if len(clean) <= _NAME_CAP else f"…{clean[1 - _NAME_CAP :]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +42,7 @@ class Writer:
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._tensors: dict[str, tuple[str, Role]] = {}
         self._entries: list[_Entry] = []
-        self._names: set[str] = set()
+        self._names: dict[str, int] = {}
 
     def has(self, tensor: str) -> bool:
         """Whether the tensor was made or given."""
@@ -115,9 +124,9 @@ class Writer:
         kept = zip(axes, self._shapes[source], shape, strict=True)
         return [a if old == new else self.dims.fresh(new) for a, old, new in kept]
 
-    def is_read(self, tensor: str) -> bool:
-        """Whether an operator reads it."""
-        return any(tensor in e.inputs for e in self._entries)
+    def read_names(self) -> set[str]:
+        """Tensors that an operator reads."""
+        return {name for e in self._entries for name in e.inputs}
 
     def write(
         self,
@@ -182,9 +191,9 @@ class Writer:
         return tensor
 
     def _free(self, name: str) -> str:
-        unique, n = name, 1
-        while unique in self._names:
-            n += 1
-            unique = f"{name} #{n}"
-        self._names.add(unique)
-        return unique
+        name = printable(name)
+        while name in self._names:
+            self._names[name] += 1
+            name = f"{name} #{self._names[name]}"
+        self._names[name] = 1
+        return name
