@@ -39,7 +39,7 @@ def recovery_of(path: Path) -> Recovery:
     """`captured_of` with the single times; looks at the newest MAX_ROWS executions."""
     inner = _inner_of(path)
     if inner is not None:
-        found = recover(rows(inner.batches, _ALL), inner.header)
+        found = recover(rows(inner.batches, _ALL), inner.header, opened=True)
     else:
         trace = open_capture([path], memory_bytes=_MEMORY_BYTES)
         try:

@@ -48,6 +48,11 @@ class Flow:
         """What was collected, checked. Raises GraphError."""
         return Graph(name, self._sizes, self._tensors, tuple(self.operators))
 
+    @property
+    def work(self) -> int:
+        """Operators that are no views."""
+        return sum(not op.is_view for op in self.operators)
+
     def fresh(self, label: str) -> str:
         """`label`, `label.2`, …"""
         self._counts[label] = count = self._counts.get(label, 0) + 1

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fusetui.accelerator.graph import Operator
+from fusetui.analysis.recover.backward import Step
 from fusetui.analysis.recover.flow import Flow, Value
 from fusetui.analysis.recover.names import Part
 from fusetui.analysis.recover.products import product_of
@@ -16,6 +17,11 @@ _FOUR: Final = 4
 _SEQUENCE_FIRST: Final = ("flash_fwd", "attn_fwd", "fmha")
 
 
+def heads_last(name: str) -> bool:
+    """Whether an attention of this name takes (batch, sequence, heads, head) rather than heads first."""
+    return any(word in name for word in _SEQUENCE_FIRST)
+
+
 class Lowering:
     """Adds executions to a Flow; `add` returns the names of the operators that ran in one, () when sizes do not fit."""
 
@@ -23,26 +29,21 @@ class Lowering:
         self._flow = flow
         self._siblings: dict[Key, Value | None] = {}
 
-    def add(self, name: str, parts: Sequence[Part], key: Key, following: Key) -> tuple[str, ...]:
+    def add(self, name: str, steps: Sequence[Step], following: Key) -> tuple[str, ...]:
         """`following`: operands of the next execution, which tell the result of a convolution."""
-        if parts[0].form == "view":
-            if key.operands:
-                self._flow.view_taken(key.operands[0])
-            return ()
         before = len(self._flow.operators)
         result: Value | None = None
-        for part in parts:
-            result = self._part(name, part, key, following, result)
-            if result is None:
-                break
+        for part, own in steps:
+            key = own
+            if key is None:
+                if result is None:
+                    break
+                key = Key((Operand(result.shape, ""),))
+            result = self._part(name, part, key, following)
         made = self._flow.operators[before:]
         return tuple(op.name for op in made if not op.is_view)
 
-    def _part(self, name: str, part: Part, key: Key, following: Key, inner: Value | None) -> Value | None:
-        """One part; `inner` is what the part before it computed in the same kernel."""
-        if inner is not None:
-            rest = key.operands[2:] if part.form == "product" else ()
-            key = Key((Operand(inner.shape, ""), *rest))
+    def _part(self, name: str, part: Part, key: Key, following: Key) -> Value | None:
         if not key.operands:
             return None
         bias = part.cost_class == "add" and len(key.operands) > 1 and len(key.operands[1].shape) == 1
@@ -123,11 +124,11 @@ class Lowering:
 
     def _attention(self, name: str, key: Key) -> Value | None:
         """Scores, softmax and values: the operators one attention kernel replaces. The mask is not in a capture."""
-        heads_last = any(word in name for word in _SEQUENCE_FIRST)
+        turned = heads_last(name)
         three = [o for o in key.operands[:3] if len(o.shape) == _FOUR]
         if len(three) < 3:
             return None
-        q, k, v = ([o.shape[i] for i in ((0, 2, 1, 3) if heads_last else (0, 1, 2, 3))] for o in three)
+        q, k, v = ([o.shape[i] for i in ((0, 2, 1, 3) if turned else (0, 1, 2, 3))] for o in three)
         if q[0] != k[0] or q[3] != k[3] or k[:3] != v[:3] or q[1] % k[1]:
             return None
         flow = self._flow
@@ -135,7 +136,7 @@ class Lowering:
         context, value = flow.name_dims((k[2], v[3]), {batch, heads, group, rows, head})
 
         def ordered(*dims: str) -> tuple[str, ...]:
-            return (dims[0], *dims[-2:-1], *dims[1:-2], dims[-1]) if heads_last else dims
+            return (dims[0], *dims[-2:-1], *dims[1:-2], dims[-1]) if turned else dims
 
         layouts = (ordered(batch, heads, group, rows, head), ordered(batch, heads, context, head))
         names = []

@@ -11,8 +11,9 @@ import numpy as np
 
 from fusetui.accelerator.errors import AcceleratorError
 from fusetui.analysis.planned import Captured, Measured
+from fusetui.analysis.recover.backward import Step, gradient, undone_by
 from fusetui.analysis.recover.flow import Flow
-from fusetui.analysis.recover.lower import Lowering
+from fusetui.analysis.recover.lower import Lowering, heads_last
 from fusetui.analysis.recover.names import Part, parts_of
 from fusetui.analysis.recover.sequence import Ints, Slot, runs_of
 from fusetui.analysis.recover.shapes import Key, parse_key
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 MAX_OPERATORS: Final = 60
 NO_SHAPES: Final = "no input shapes in this capture: record with record_shapes=True"
 _LISTED: Final = 50
+_FASTEST_COPY: Final = 50.0  # bytes per ns of four-byte elements read and written: a reshape that beats it is a view
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +40,31 @@ class Recovery:
     samples: Mapping[str, Ints]
 
 
+def _why_not(frame: pl.DataFrame, rows: _Rows) -> str:
+    if any(token.key.operands for token in rows.tokens):
+        return "no operator in this capture is known to the model: name them as PyTorch or ONNX do"
+    keys = frame["shape"].drop_nulls() if "shape" in frame.columns else []
+    if len(keys):
+        return f"the shapes in this capture are not those of operators ({keys[0]}): plan a block of the model instead"
+    return NO_SHAPES
+
+
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """What executions of one name and shape are."""
+    """What executions of one name and shape are. `undoes`: the form of the forward operator, of a backward node."""
 
     name: str
     parts: tuple[Part, ...]
     key: Key
+    undoes: str
 
     @property
     def is_view(self) -> bool:
         return bool(self.parts) and self.parts[0].form == "view"
+
+    @property
+    def plannable(self) -> bool:
+        return bool(self.undoes or self.is_view or (self.parts and self.key.operands))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,37 +77,30 @@ class _Rows:
     request: Ints
 
 
-def recover(frame: pl.DataFrame, header: Header) -> Recovery | str:
-    """See `captured_from`."""
-    rows = _rows(frame)
+def recover(frame: pl.DataFrame, header: Header, *, opened: bool = False) -> Recovery | str:
+    """See `captured_from`. `opened`: the operators inside backward nodes are rows too, so that nodes are overhead."""
+    rows = _rows(frame, opened)
     if not len(rows.token):
         return "no executions in this capture: nothing ran that could be planned"
-    plannable = np.array([bool(t.parts and (t.key.operands or t.is_view)) for t in rows.tokens])
+    plannable = np.array([token.plannable for token in rows.tokens])
     known = np.flatnonzero(plannable[rows.token])
     slots = runs_of(rows.token[known], rows.request[known], rows.duration[known])
     slots = [Slot(slot.token, known[slot.rows]) for slot in slots]
     real = [slot for slot in slots if not rows.tokens[slot.token].is_view]
     if not real:
-        with_shape = any(token.key.operands for token in rows.tokens)
-        return (
-            "no operator in this capture is known to the model: name them as PyTorch or ONNX do"
-            if with_shape
-            else NO_SHAPES
-        )
+        return _why_not(frame, rows)
     dtype = _main_dtype(rows, real)
-    window, covered = _window(rows, slots)
-    flow = Flow(dtype)
-    units = _lower(rows, window, flow)
+    flow, units, places = _graph_of(rows, slots, dtype)
     if not units:
         return "no operator in this capture has shapes that fit together: record with record_shapes=True"
     try:
         graph = flow.graph(header.source or "capture")
     except AcceleratorError as error:
         return f"the recovered operators make no graph: {error}"
-    return _recovery(rows, graph, units, dtype, _notes(rows, slots, window, covered, units))
+    return _recovery(rows, graph, units, dtype, _notes(rows, real, places, units))
 
 
-def _rows(frame: pl.DataFrame) -> _Rows:
+def _rows(frame: pl.DataFrame, opened: bool) -> _Rows:
     import polars as pl
 
     picked = [pl.col(name).cast(pl.String).fill_null("") for name in ("name", "shape")]
@@ -104,13 +113,19 @@ def _rows(frame: pl.DataFrame) -> _Rows:
     plain = frame.select(*picked, request.cast(pl.Int64), (pl.col("end_ns") - pl.col("start_ns")).alias("took"))
     words = plain.select("name", "shape").unique(maintain_order=True).with_row_index("token")
     plain = plain.join(words, on=["name", "shape"], how="left", maintain_order="left")
-    tokens = [_Token(name, parts_of(name), parse_key(shape)) for _, name, shape in words.iter_rows()]
-    return _Rows(
-        tokens,
-        plain["token"].cast(pl.Int64).to_numpy(),
-        plain["took"].cast(pl.Int64).to_numpy(),
-        plain["request"].to_numpy(),
-    )
+    token, took = plain["token"].cast(pl.Int64).to_numpy(), plain["took"].cast(pl.Int64).to_numpy()
+    mean = np.bincount(token, took, words.height) / np.maximum(np.bincount(token, minlength=words.height), 1)
+    tokens = [_token(name, shape, mean[i], opened) for i, name, shape in words.iter_rows()]
+    return _Rows(tokens, token, took, plain["request"].to_numpy())
+
+
+def _token(name: str, shape: str, mean_ns: float, opened: bool) -> _Token:
+    key, node = parse_key(shape), undone_by(name)
+    parts = () if node else parts_of(name)
+    moved = 8 * max((operand.points for operand in key.operands), default=0)
+    if name == "aten::reshape" and moved > _FASTEST_COPY * mean_ns:
+        parts = parts_of("aten::view")
+    return _Token(name, parts, key, "" if opened else node)
 
 
 def _main_dtype(rows: _Rows, slots: Sequence[Slot]) -> str:
@@ -123,38 +138,72 @@ def _main_dtype(rows: _Rows, slots: Sequence[Slot]) -> str:
     return time.most_common(1)[0][0] if time else "fp32"
 
 
-def _window(rows: _Rows, slots: Sequence[Slot]) -> tuple[list[Slot], bool]:
-    """The stretch of at most MAX_OPERATORS operators that took most time, and whether that is all of them."""
+def _window(rows: _Rows, slots: Sequence[Slot], room: int) -> list[Slot]:
+    """The stretch of at most `room` operators that took most time."""
     sizes = np.array([_size(rows.tokens[slot.token]) for slot in slots])
     time = np.array([float(rows.duration[slot.rows].sum()) for slot in slots])
-    if sizes.sum() <= MAX_OPERATORS:
-        return list(slots), True
+    if sizes.sum() <= room:
+        return list(slots)
     before, weight = np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([[0.0], np.cumsum(time)])
-    ends = np.searchsorted(before, before[:-1] + MAX_OPERATORS, "right") - 1
+    ends = np.searchsorted(before, before[:-1] + room, "right") - 1
     start = int(np.argmax(weight[ends] - weight[:-1]))
-    return list(slots[start : max(int(ends[start]), start + 1)]), False
+    return list(slots[start : max(int(ends[start]), start + 1)])
 
 
 def _size(token: _Token) -> int:
+    if token.undoes:
+        return {"product": 2, "attention": 5}.get(token.undoes, 1)
     return 0 if token.is_view else sum(3 if part.form == "attention" else 1 for part in token.parts)
 
 
 _Unit = tuple[tuple[str, ...], Slot]
 
 
+def _graph_of(rows: _Rows, slots: Sequence[Slot], dtype: str) -> tuple[Flow, list[_Unit], int]:
+    """The graph of the stretch that takes most time and fits, its executions, and how many places it is of."""
+    flow, units, places = Flow(dtype), list[_Unit](), 0
+    for room in (MAX_OPERATORS, *range(MAX_OPERATORS - 10, 10, -10)):
+        window = _window(rows, slots, room)
+        flow = Flow(dtype)
+        units = _lower(rows, window, flow)
+        places = sum(not rows.tokens[slot.token].is_view for slot in window)
+        if flow.work <= MAX_OPERATORS:
+            break
+    return flow, units, places
+
+
 def _lower(rows: _Rows, slots: Sequence[Slot], flow: Flow) -> list[_Unit]:
     """Operators of each execution, with where it ran."""
     lowering = Lowering(flow)
     units: list[_Unit] = []
+    done: list[_Token] = []
     tokens = [rows.tokens[slot.token] for slot in slots]
     for i, (slot, token) in enumerate(zip(slots, tokens, strict=True)):
+        if token.is_view:
+            for operand in token.key.operands[:1]:
+                flow.view_taken(operand)
+            continue
         following = next((t.key for t in tokens[i + 1 :] if not t.is_view), Key(()))
-        names = lowering.add(token.name, token.parts, token.key, following)
+        steps: list[Step] = [(part, token.key if at == 0 else None) for at, part in enumerate(token.parts)]
+        if token.undoes:
+            steps = _undone(token, done)
+        else:
+            done.append(token)
+        names = lowering.add(token.name, steps, following)
         if names:
             units.append((names, slot))
-        if len(flow.operators) >= MAX_OPERATORS:
+        if flow.work > MAX_OPERATORS:
             break
     return units
+
+
+def _undone(token: _Token, done: list[_Token]) -> list[Step]:
+    """Steps of a backward node: the latest forward operator of its kind is taken off `done`."""
+    for at in range(len(done) - 1, -1, -1):
+        if done[at].parts[0].form == token.undoes:
+            forward = done.pop(at)
+            return gradient(forward.parts[0], forward.key, heads_last=heads_last(forward.name))
+    return []
 
 
 def _recovery(rows: _Rows, graph: Any, units: Sequence[_Unit], dtype: str, notes: tuple[str, ...]) -> Recovery:
@@ -162,7 +211,8 @@ def _recovery(rows: _Rows, graph: Any, units: Sequence[_Unit], dtype: str, notes
     first: dict[int, int] = {}
     for i, (_, slot) in enumerate(units):
         places[slot.rows] = i
-        first.setdefault(slot.token, i)
+        if not rows.tokens[slot.token].undoes:  # the same node of another step undoes other shapes
+            first.setdefault(slot.token, i)
     home = np.array([first.get(token, -1) for token in range(len(rows.tokens))])
     places = np.where(places < 0, home[rows.token], places)
     samples = {names[0]: rows.duration[places == i] for i, (names, _) in enumerate(units)}
@@ -196,19 +246,34 @@ def measured_of(times: Ints) -> Measured:
     return Measured(n, rank(0.5), rank(0.95) if n >= 20 else None, int(ordered.sum()))
 
 
-def _notes(
-    rows: _Rows, slots: Sequence[Slot], window: Sequence[Slot], covered: bool, units: Sequence[_Unit]
-) -> tuple[str, ...]:
+def _notes(rows: _Rows, real: Sequence[Slot], places: int, units: Sequence[_Unit]) -> tuple[str, ...]:
+    """`real`: the places of one run that the model knows, `places`: of how many of them the graph is."""
     notes = ["which operator reads which value is told from sizes: equal sizes leave a choice"]
-    counts = Counter(len(slot.rows) for _, slot in units)
-    fewest, most = min(counts), max(counts)
-    if most > 1:
-        times = f"{most}" if fewest == most else f"{fewest} to {most}"
+    counts = [len(slot.rows) for _, slot in units]
+    if max(counts) > 1:
+        times = f"{max(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
         notes.append(f"runs and repeated blocks are shown once: each operator ran {times} times")
-    last = {id(slot) for _, slot in units}
-    if not covered or len(last) < sum(not rows.tokens[s.token].is_view for s in window):
-        whole = sum(not rows.tokens[slot.token].is_view for slot in slots)
-        notes.append(f"{len(units)} of {whole} different places of a run are in the graph, the most time in one piece")
-    if any(part.form == "attention" for _, slot in units for part in rows.tokens[slot.token].parts):
+    if places < len(real):
+        notes.append(f"{places} of the {len(real)} places of a run are in the graph: the stretch that took most time")
+    tokens = [rows.tokens[slot.token] for _, slot in units]
+    if any(part.form == "attention" for token in tokens for part in token.parts):
         notes.append("masks are not recorded: attention is taken to look at every key")
+    if any(token.undoes for token in tokens):
+        notes.append("nodes of the backward pass have the sizes of the forward operator they undo")
+    if note := _steps_note(rows, units):
+        notes.append(note)
+    if any(token.name.startswith("Torch-Compiled Region") for token in rows.tokens):
+        notes.append("compiled loops leave no event on a host: their time is that of the region between operators")
     return tuple(notes)
+
+
+def _steps_note(rows: _Rows, units: Sequence[_Unit]) -> str:
+    """How many steps had the sizes of the graph, when others had not."""
+    mine = np.unique(rows.request[np.concatenate([slot.rows for _, slot in units])])
+    mine = mine[mine >= 0]
+    steps = np.unique(rows.request[rows.request >= 0]).size
+    if not 0 < len(mine) < steps:
+        return ""
+    within = np.isin(rows.request, mine)
+    share = rows.duration[within].sum() / max(1, rows.duration.sum())
+    return f"{len(mine)} of {steps} steps have these sizes and took {share:.0%} of the time; the others are left out"
