@@ -5,53 +5,116 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fusetui.accelerator.calibrate import Score, calibrate
-from fusetui.accelerator.constants import Constants, constants_table, save_constants
+import numpy as np
+
+from fusetui.accelerator.calibrate import Score, calibrate, fit_rows, relative_errors
+from fusetui.accelerator.constants import Constants, constants_table, default_constants, save_constants
+from fusetui.accelerator.hardware import Hardware
 from fusetui.accelerator.measure_host import measure_host
 from fusetui.accelerator.presets import HOST, load_hardware
 from fusetui.accelerator.rows import read_rows
+from fusetui.analysis.recover.measured import halves
+from fusetui.commands.inputs import capture_path
+from fusetui.commands.plan_trace import recovery_of
 from fusetui.telemetry.errors import TelemetryError
 
 _HOST_TRAIN = 15  # of the 20 and more short measurements: they are noisy, and few
+_LEAST_ROWS = 4
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the errors on rows not seen; write the constants where `-o` says. Returns the exit code."""
     hardware = load_hardware(args.hardware)
+    before: dict[str, float] = {}
     if args.rows == HOST:
-        rows, train = measure_host(), args.train or _HOST_TRAIN
+        sets, scores = calibrate(hardware, measure_host(), args.train or _HOST_TRAIN, args.seed)
+    elif _is_table(args.rows):
+        sets, scores = calibrate(hardware, read_rows(Path(args.rows)), args.train, args.seed)
     else:
-        rows, train = read_rows(Path(args.rows)), args.train
-    sets, scores = calibrate(hardware, rows, train, args.seed)
+        sets, scores, before = calibrate_trace(hardware, capture_path(args.rows))
     if args.output:
         try:
             save_constants(Path(args.output), sets)
         except OSError as error:
             raise TelemetryError(args.output, f"cannot be written: {error.strerror}") from None
     if args.json:
+        known = {"uncalibrated_median_error": before} if before else {}
         table = {
             "hardware": hardware.name,
             "seed": args.seed,
             "scores": [dataclasses.asdict(score) for score in scores],
+            **known,
             "constants": [constants_table(constants) for constants in sets],
         }
         print(json.dumps(table, indent=2))
     else:
-        _print(hardware.title, scores, sets)
+        _print(hardware.title, scores, sets, before)
     return 0
 
 
-def _print(title: str, scores: Sequence[Score], sets: Sequence[Constants]) -> None:
+def _is_table(name: str) -> bool:
+    """Whether it is to be read as CSV: a capture is told by its content, and what cannot be read is a table's error."""
+    path = Path(name)
+    if name.startswith("sample:") or path.suffix == ".csv" or not path.is_file():
+        return not name.startswith("sample:")
+    try:
+        with path.open("rb") as file:
+            return b"latency_us" in file.readline(4096)
+    except OSError:
+        return True
+
+
+def calibrate_trace(hardware: Hardware, path: Path) -> tuple[list[Constants], list[Score], dict[str, float]]:
+    """Fit on the first half of the runs of a capture's operators, score on the second half.
+
+    Returns constants, scores, and per family the median error on the second half before anything was fitted. The
+    shapes are the same in both halves: the scores tell of these operators, not of others.
+    """
+    recovery = recovery_of(path)
+    first, second = halves(recovery)
+    dtype = recovery.captured.dtype
+    plain = fitted = default_constants(hardware, dtype)
+    scores: list[Score] = []
+    before: dict[str, float] = {}
+    errors = []
+    for seen, unseen in zip(first, second, strict=True):
+        if len(seen) < _LEAST_ROWS:
+            continue
+        before[seen.family] = float(np.median(relative_errors(hardware, plain, unseen)))
+        fitted = dataclasses.replace(
+            fit_rows(hardware, fitted, seen),
+            calibrated=True,
+            fitted=(*fitted.fitted, seen.family),
+            rows=fitted.rows + len(seen),
+        )
+        error = relative_errors(hardware, fitted, unseen)
+        median, p95 = float(np.median(error)), float(np.quantile(error, 0.95))
+        scores.append(Score(seen.family, dtype, len(seen), len(unseen), median, p95))
+        errors.append(error)
+    if not scores:
+        most = max((len(rows) for rows in first), default=0)
+        what = f"{most} operators of one kind that ran more than once"
+        raise TelemetryError(str(path), what, f"at least {_LEAST_ROWS} are needed to fit on")
+    both = np.concatenate(errors)
+    median, p95 = float(np.median(both)), float(np.quantile(both, 0.95))
+    return [dataclasses.replace(fitted, median_error=median, p95_error=p95)], scores, before
+
+
+def _print(title: str, scores: Sequence[Score], sets: Sequence[Constants], before: Mapping[str, float]) -> None:
     print(title)
     print(f"{'rows':10} {'dtype':6} {'fitted':>7} {'held out':>9} {'median':>8} {'p95':>8}")
+    uncalibrated = {family: f"  {error:.1%} before" for family, error in before.items()}
     for s in scores:
         print(
             f"{s.family:10} {s.dtype:6} {s.train:7} {s.held_out:9} {s.median_error:8.1%} {s.p95_error:8.1%}"
+            + uncalibrated.get(s.family, "")
             + ("" if s.held_out else "  on the fitted rows: none are left to check")
         )
+    if before:
+        print("fitted on the first half of the runs, held out is the second half of the same operators")
     for c in sets:
         if "matmul" in c.fitted:
             print(
