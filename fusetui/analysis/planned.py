@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from fusetui.accelerator.blocks import build_block
@@ -115,20 +116,37 @@ def scaled(hw: Hardware, knobs: Knobs) -> Hardware:
     )
 
 
-def make_planned(knobs: Knobs, captured: Captured | None = None) -> Planned:
+@lru_cache(maxsize=8)
+def _device(name: str) -> Hardware:
+    """Read once: turning a knob must not wait for files."""
+    return load_hardware(name)
+
+
+@lru_cache(maxsize=8)
+def _block(name: str, shapes: tuple[tuple[str, int | str], ...], dtype: str) -> Graph:
+    """The same graph for the same sizes: what the model derives from a graph it keeps with it."""
+    return build_block(name, dict(shapes), dtype)
+
+
+def make_planned(
+    knobs: Knobs, captured: Captured | None = None, *, policies: Sequence[str] = tuple(POLICIES)
+) -> Planned:
     """Plan the block, or the capture's operators when ``knobs.block`` is empty, under every policy.
 
+    policies  those to plan beside that of `knobs` and `none`
     Raises AcceleratorError for what the model cannot make sense of.
     """
-    base = load_hardware(knobs.hardware)
+    base = _device(knobs.hardware)
     hw = scaled(base, knobs)
     if knobs.constants is None:
         constants = default_constants(base, knobs.dtype)
     else:
         constants = load_constants(knobs.constants, knobs.dtype)
     own = captured if not knobs.block else None
-    graph = own.graph if own is not None else build_block(knobs.block, knobs.shapes, knobs.dtype)
-    plans = make_plans(graph, hw, constants, knobs.dtype, mode=knobs.mode, policies=tuple(POLICIES))
+    graph = own.graph if own is not None else _block(knobs.block, tuple(knobs.shapes.items()), knobs.dtype)
+    plans = make_plans(
+        graph, hw, constants, knobs.dtype, mode=knobs.mode, policies=tuple(dict.fromkeys((knobs.policy, *policies)))
+    )
     plan = plans.plans[knobs.policy]
     if own is None:
         rows = tuple(GroupRow(group, None, None, "") for group in plan.groups)

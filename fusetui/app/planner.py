@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fusetui.accelerator.errors import AcceleratorError
+from fusetui.accelerator.policy import POLICIES
 from fusetui.analysis.planned import Captured, Knobs, Planned, make_planned
 from fusetui.app.knobs import Changes, changed
 from fusetui.telemetry.text import safe_text
@@ -62,9 +63,8 @@ class Answer:
 class Planner:
     """Makes plans off the event loop. The thread starts with the first request and ends with the process."""
 
-    def __init__(self, make: Callable[[Knobs, Captured | None], Planned] = make_planned) -> None:
+    def __init__(self) -> None:
         self.answer: Answer | None = None
-        self._make = make
         self._change = threading.Condition()
         self._request: Request | None = None
         self._asked = 0
@@ -110,7 +110,7 @@ class Planner:
         today, problem = self._today_plan(start, known)
         predicted = today
         if knobs != start:
-            predicted, problem = self._plan(knobs, known)
+            predicted, problem = self._plan(knobs, known, ())
         took_ms = (time.perf_counter() - began_s) * 1e3
         return Answer(number, start, knobs, today, predicted, problem, self._capture, took_ms)
 
@@ -118,12 +118,12 @@ class Planner:
         """Today's plan, kept while a person turns knobs."""
         kept = self._today
         if kept is None or kept[0] != start or kept[1] is not self._capture:
-            kept = self._today = (start, self._capture, *self._plan(start, known))
+            kept = self._today = (start, self._capture, *self._plan(start, known, tuple(POLICIES)))
         return kept[2], kept[3]
 
-    def _plan(self, knobs: Knobs, known: Captured | None) -> tuple[Planned | None, str]:
+    def _plan(self, knobs: Knobs, known: Captured | None, beside: Sequence[str]) -> tuple[Planned | None, str]:
         try:
-            return self._make(knobs, known), ""
+            return make_planned(knobs, known, policies=beside), ""
         except AcceleratorError as error:
             return None, str(error)
         except (ArithmeticError, AssertionError, LookupError, MemoryError, ValueError) as error:
