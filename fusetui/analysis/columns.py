@@ -31,6 +31,8 @@ class Columns:
     kind     EXECUTION, REQUEST, COUNTER, MARK; 4 for anything else
     node     0 for null
     mapping  index in MAPPINGS
+    plan, shape  ids of their words
+    batch    0 for null
     stream   id of (host, stream); place: id of (host, device, core), see `Places`
     event    event time: end, else start, else enqueue
     """
@@ -44,6 +46,9 @@ class Columns:
     node: Codes
     group: Codes
     mapping: Codes
+    plan: Codes
+    shape: Codes
+    batch: Codes
     unit: Codes
     enqueue: Ints
     start: Ints
@@ -73,7 +78,10 @@ class Columns:
         """The rows without what no slot needs: null columns are not moved when rows are taken or sorted."""
         n = len(self)
         none, never, nan = repeated(-1, n, np.int32), repeated(NULL, n, np.int64), repeated(np.nan, n, np.float64)
-        return replace(self, name=none, host=none, device=none, group=none, unit=none, request=never, value=nan)
+        return replace(
+            self, name=none, host=none, device=none, group=none, plan=none, shape=none, batch=none, unit=none,
+            request=never, value=nan,
+        )  # fmt: skip
 
 
 _NAMES: Final = tuple(f.name for f in fields(Columns))
@@ -148,6 +156,7 @@ class Reader:
         self.hosts = Words(1 << 12)
         self.stream_words = Words()
         self.units = Words(256)
+        self.plans, self.shapes = Words(), Words()
         self.streams = Keys(max_streams)
         self.places = Keys(max_places)
         self._kinds = Words(known=KINDS)
@@ -176,6 +185,9 @@ class Reader:
             node=plain(column["node"], 0),
             group=plain(column["group"], -1),
             mapping=_known(mapping, len(MAPPINGS)),
+            plan=self.plans.ids(column["plan"]),
+            shape=self.shapes.ids(column["shape"]),
+            batch=plain(column["batch"], 0),
             unit=self.units.ids(column["unit"]),
             enqueue=enqueue,
             start=start,

@@ -8,11 +8,13 @@ from typing import Literal
 import numpy as np
 
 from fusetui.analysis.accumulate import BY_EXECUTION, BY_REQUEST, COUNT
-from fusetui.analysis.arrays import Ints
+from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.columns import NULL, OTHERS, Reader
 from fusetui.analysis.fairness import fairness_of
 from fusetui.analysis.imbalance import imbalance_of, lambda_by_slot
 from fusetui.analysis.loghist import EDGES
+from fusetui.analysis.mapping import MappingDetail
+from fusetui.analysis.mapping_detail import mapping_detail
 from fusetui.analysis.naming import core_label, several_hosts, stream_name
 from fusetui.analysis.numbers import Interval, Numbers, counts_joined, depth_per_slot
 from fusetui.analysis.rings import HistogramRing
@@ -58,6 +60,7 @@ def snapshot_of(window: Window, now_ns: int, context: Context, *, hasty: bool = 
     streams = _streams(window, numbers, at)
     kind = BY_REQUEST if numbers.latency_of == "request" else BY_EXECUTION
     lasted = max(float(at.lasted_ns.sum()), 1.0)
+    depth_by_slot = depth_per_slot(acc.wait_ns.sum(axis=0), counts_joined(acc), open_work, at)
     return Snapshot(
         version=context.version,
         taken_s=context.taken_s,
@@ -89,7 +92,7 @@ def snapshot_of(window: Window, now_ns: int, context: Context, *, hasty: bool = 
         wait_histogram=_histogram(acc.wait.total.sum(axis=0)),
         service=numbers.service,
         depth=numbers.depth,
-        depth_by_slot=depth_per_slot(acc.wait_ns.sum(axis=0), counts_joined(acc), open_work, at),
+        depth_by_slot=depth_by_slot,
         oldest_open_ns=max((row.oldest_open_ns for row in streams if row.oldest_open_ns is not None), default=None),
         launch=_launch(counts, numbers),
         mapping=_mapping(acc.counts[at.order]),
@@ -106,6 +109,7 @@ def snapshot_of(window: Window, now_ns: int, context: Context, *, hasty: bool = 
         columns_seen=dict(zip(SCHEMA.names, window.seen.sum(axis=0).tolist(), strict=True)),
         late_rows=window.late_rows,
         early_rows=window.early_rows,
+        mapping_detail=_mapping_detail(window, at, depth_by_slot, numbers, context.header),
         notes=_notes(window),
     )
 
@@ -164,6 +168,16 @@ def _mapping(by_slot: Ints) -> MappingShares:
     in_slot = shares.sum(axis=1)
     planned_by_slot = np.where(in_slot > 0, shares[:, 0] / np.maximum(in_slot, 1), np.nan)
     return MappingShares(known, planned, adapted, fallback, planned_by_slot)
+
+
+def _mapping_detail(window: Window, at: Interval, depth: Floats, numbers: Numbers, header: Header) -> MappingDetail:
+    done = window.acc.counts[at.order, COUNT["requests" if numbers.latency_of == "request" else "executions"]]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rate = np.where(at.lasted_ns > 0, done / at.lasted_ns * 1e9, np.nan)
+    head = window.head if window.head is not None else 0
+    return mapping_detail(
+        window.mapping, window.mapping_rows, window.reader, at.order, head, (depth, rate), header.plans
+    )
 
 
 def _streams(window: Window, numbers: Numbers, at: Interval) -> tuple[StreamRow, ...]:

@@ -7,12 +7,13 @@ S is the number of time slots in the window, C the number of cores, shapes are i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from fusetui.analysis.mapping import MappingDetail
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.source import SourceHealth, TransportState
 
@@ -237,6 +238,7 @@ class Snapshot:
     open_waiting, open_running  executions that wait or run now; None when the source never tells of open ones
     raw_from_ns     the raw rows behind the numbers reach back to here (drill-down), None: none kept
     late_rows       rows older than the window when they came; early_rows: in the future or with impossible times
+    mapping_detail  by plan and shape, and over time: `analysis.mapping`
     notes           what the numbers leave out or put together, one line each
     """
 
@@ -287,4 +289,5 @@ class Snapshot:
     columns_seen: Mapping[str, int]
     late_rows: int = 0
     early_rows: int = 0
+    mapping_detail: MappingDetail = field(default_factory=MappingDetail)
     notes: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from fusetui.analysis.busy import IntervalUnion
 from fusetui.analysis.columns import EXECUTION, NULL, Words, plain
 from fusetui.analysis.filter import Filter, parse_filter
 from fusetui.analysis.frame import Context, snapshot_of
+from fusetui.analysis.mapping_summary import mapping_summary
 from fusetui.analysis.slots import Grid
 from fusetui.analysis.snapshot import Snapshot, Tail
 from fusetui.analysis.window import Window
@@ -93,7 +94,7 @@ def summarise_snapshot(snapshot: Snapshot) -> dict[str, Any]:
         | {"call_ns": _tail(snapshot.launch.call)},
         "imbalance": _imbalance(snapshot),
         "fairness": asdict(snapshot.fairness),
-        "mapping": _without(asdict(snapshot.mapping), "planned_by_slot"),
+        "mapping": _without(asdict(snapshot.mapping), "planned_by_slot") | mapping_summary(snapshot.mapping_detail),
         "cohort": None if snapshot.cohort is None else asdict(snapshot.cohort),
         "streams": _streams(snapshot),
         "cores": _cores(snapshot),

@@ -19,6 +19,8 @@ from fusetui.analysis.accumulate import Accumulators
 from fusetui.analysis.arrays import Ints
 from fusetui.analysis.columns import MARK, NULL, OTHERS, REQUEST, Columns, Reader, concat
 from fusetui.analysis.counters import Counters
+from fusetui.analysis.mapping_rows import MappingRows, mapping_rows
+from fusetui.analysis.mapping_slots import MappingSlots
 from fusetui.analysis.numbers import Interval, Numbers, from_rows, from_slots
 from fusetui.analysis.openwork import OpenWork
 from fusetui.analysis.slots import Grid, RingSlots
@@ -74,6 +76,8 @@ class Window:
         self.acc = Accumulators(grid, max_streams, MAX_PLACES)
         self.counters = Counters(grid.count)
         self.open_work = OpenWork()
+        self.mapping = MappingSlots(grid.count)
+        self.mapping_rows: MappingRows | None = None
         self.seen = np.zeros((grid.count, len(SCHEMA)), np.int64)
         self._marks: deque[Mark] = deque(maxlen=MAX_MARKS)
         self._kept: deque[Columns] = deque()
@@ -157,6 +161,7 @@ class Window:
         self.seen[int(where.slot[-1])] += seen
         self.acc.add(rows, where, self.head)
         self.counters.add(rows, where.slot)
+        self.mapping.add(rows, where.slot, self.reader)
         self._add_marks(rows)
         self._keep(rows)
 
@@ -215,6 +220,7 @@ class Window:
         gone = np.arange(self.head + 1, min(head, self.head + self.grid.count) + 1) % self.grid.count
         self.acc.clear(gone)
         self.counters.clear(gone)
+        self.mapping.clear(gone)
         self.seen[gone] = 0
         self.head = head
 
@@ -274,9 +280,12 @@ class Window:
         start_ns = self.start_ns
         parts = [p if int(p.event.min()) >= start_ns else p.take(p.event >= start_ns) for p in self._kept]
         rows = concat(parts) if parts else self.reader.read(_EMPTY)
+        newest = rows.take(slice(-self._exact_rows, None))
+        if self.mapping.used and self.head is not None:
+            self.mapping_rows = mapping_rows(newest, self.mapping.buckets, self.reader, self.grid, self.head)
         if self._kept_floor < start_ns and len(rows) <= self._exact_rows:
             return from_rows(rows, self.open_work, at, self.acc, across_hosts)
-        return from_slots(self.acc, self.open_work, at, rows.take(slice(-self._exact_rows, None)), across_hosts)
+        return from_slots(self.acc, self.open_work, at, newest, across_hosts)
 
 
 def _event_bounds(batch: pa.RecordBatch) -> tuple[int, int]:

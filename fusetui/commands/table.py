@@ -19,6 +19,7 @@ def summary_lines(summary: dict[str, Any]) -> Iterator[str]:
     yield f"time         span {_ns(summary['span_ns'])}, busy {_ns(summary['busy_ns'])}{_busy_share(summary)}"
     yield from _tails(summary)
     yield from _launch(summary["launch"])
+    yield from _mapping(summary["mapping"])
     imbalance = summary["imbalance"]
     yield f"imbalance    λ {ratio(imbalance['lambda']).strip()}, Jain {ratio(imbalance['jain']).strip()}"
     yield from _list(
@@ -54,6 +55,29 @@ def _launch(launch: dict[str, Any]) -> Iterator[str]:
         f"{_n(launch['nodes'])} graph nodes, {_n(launch['clipped'])} clipped, "
         f"{_n(launch['clock_errors'])} clock errors, {_n(launch['short'])} short"
     )
+
+
+def _mapping(mapping: dict[str, Any]) -> Iterator[str]:
+    if not mapping["buckets"]:
+        return
+    shares = ", ".join(f"{name} {_share(mapping[name])}" for name in ("planned", "adapted", "fallback"))
+    yield f"mapping      {shares}; padding {_times(mapping['padding'])}, accuracy {_share(mapping['accuracy'])}"
+    yield (
+        f"{'':13}{_n(mapping['compiles'])} recompiles, stall {_ns(mapping['stall_ns'])}; adaptation gain "
+        f"{_share(mapping['gain'])}, fallback cost {_ns(mapping['fallback_cost_ns'])}{_drift(mapping['drift'])}"
+    )
+
+
+def _drift(drift: dict[str, Any] | None) -> str:
+    return f"; drift {drift['verdict']}, index {drift['index']:.2f}" if drift else ""
+
+
+def _share(value: float | None) -> str:
+    return DASH if value is None else percent(value).strip()
+
+
+def _times(value: float | None) -> str:
+    return DASH if value is None else f"{value:.2f}x"
 
 
 def _list(title: str, rows: list[dict[str, Any]], tell: Any) -> Iterator[str]:

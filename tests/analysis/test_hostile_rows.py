@@ -34,7 +34,7 @@ times = st.one_of(
 row = st.fixed_dictionaries(
     {
         "kind": st.sampled_from(["execution", "request", "counter", "mark", "surprise"]),
-        "name": st.sampled_from(["", "k", "[/]", "名"]),
+        "name": st.sampled_from(["", "k", "[/]", "名", "recompile"]),
         "enqueue_ns": times,
         "start_ns": times,
         "end_ns": times,
@@ -46,7 +46,11 @@ row = st.fixed_dictionaries(
         "stream": st.sampled_from([None, "", "s1", "s2"]),
         "request": st.one_of(st.none(), st.integers(-(1 << 63), (1 << 63) - 1)),
         "group": st.one_of(st.none(), st.integers(-(1 << 31), (1 << 31) - 1)),
-        "mapping": st.sampled_from([None, "planned", "?"]),
+        "mapping": st.sampled_from([None, "planned", "adapted", "fallback", "?"]),
+        "plan": st.sampled_from([None, "", "p"]),
+        "shape": st.sampled_from([None, "", "m=0", "m=16 k=4", "m=32 k=4", "8x0", "9" * 40, "=", "m="]),
+        "batch": st.one_of(st.none(), st.integers(-(1 << 31), (1 << 31) - 1)),
+        "unit": st.sampled_from([None, "ns", "s", "W"]),
         "value": st.one_of(st.none(), st.floats()),
     }
 )

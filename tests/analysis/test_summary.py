@@ -76,8 +76,11 @@ def test_many_rows_are_summarised_from_histograms_but_busy_time_stays_exact(monk
     monkeypatch.setattr(summaries, "EXACT_ROWS", 500)
     rough = summarise_trace(trace)
     assert (exact["latency_ns"]["exact"], rough["latency_ns"]["exact"]) == (True, False)
-    for name in ("executions", "span_ns", "busy_ns", "idle_ns", "mapping"):
+    for name in ("executions", "span_ns", "busy_ns", "idle_ns"):
         assert rough[name] == exact[name]
+    for name in ("known", "planned", "adapted", "fallback"):
+        assert rough["mapping"][name] == exact["mapping"][name]
+    assert rough["mapping"]["mapping_notes"][-1] == "ways and padding are of the newest 500 of 3,000 executions"
     assert rough["latency_ns"]["p99"] == pytest.approx(exact["latency_ns"]["p99"], rel=0.011)
 
 

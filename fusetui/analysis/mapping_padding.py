@@ -1,0 +1,131 @@
+"""What ran against what was asked for: padding, from the shapes of executions and of their requests.
+
+A shape key is words with spaces between them: `name=size` is a named dimension, `8x128` or `768` an operand's sizes by
+position, anything else (a data type, a name) must be equal for two keys to be of the same work. Two keys of the same
+work are compared when no size shrank:
+
+- named: tokens = product of the dimensions; n and k, the weight's own sides of a matrix product, must be equal;
+- by position: all sizes that changed must have grown by one and the same ratio, for a dimension that several operands
+  share appears several times; tokens = the first size, times that ratio for what ran.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from fusetui.analysis.arrays import Codes, Floats, Ints
+from fusetui.analysis.columns import REQUEST, Columns
+from fusetui.analysis.mapping_ways import dense, first_of
+
+_NAMED = re.compile(r"([A-Za-z_][\w.]*)=(\d{1,15})\Z")
+_SIZES = re.compile(r"(\d{1,15}(?:x\d{1,15})*)(:\w+)?\Z")
+_WEIGHT_SIDES: Final = frozenset({"n", "k"})
+_MAX_PAIRS: Final = 4096
+"""Different pairs of shapes that are compared; rows of any others count as unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    work: tuple[str, ...]
+    sizes: tuple[int, ...]
+    named: bool
+    tokens: int
+
+
+@lru_cache(maxsize=8192)
+def _parsed(key: str) -> _Shape:
+    work: list[str] = []
+    sizes: list[int] = []
+    tokens, named = 1, False
+    for word in key.split():
+        found = _NAMED.match(word)
+        if found and found.group(1).lower() not in _WEIGHT_SIDES:
+            work.append(found.group(1) + "=")
+            sizes.append(int(found.group(2)))
+            named = True
+            tokens *= sizes[-1]
+        elif found := _SIZES.match(word):
+            own = [int(size) for size in found.group(1).split("x")]
+            work.append(f"{len(own)}{found.group(2) or ''}")
+            sizes += own
+        else:
+            work.append(word)
+    return _Shape(tuple(work), tuple(sizes), named, tokens if named else sizes[0] if sizes else 0)
+
+
+def padding_of(ran: str, asked: str) -> tuple[float, float] | None:
+    """(tokens that ran, tokens asked for) of two shape keys; None where they cannot be compared."""
+    a, b = _parsed(asked), _parsed(ran)
+    if a.work != b.work or a.named != b.named or a.tokens <= 0 or _shrank(a, b):
+        return None
+    if a.named:
+        return float(b.tokens), float(a.tokens)
+    ratios = {y / x if x else math.inf for x, y in zip(a.sizes, b.sizes, strict=True) if y != x}
+    if len(ratios) > 1 or math.inf in ratios:
+        return None
+    return a.tokens * (ratios.pop() if ratios else 1.0), float(a.tokens)
+
+
+def _shrank(asked: _Shape, ran: _Shape) -> bool:
+    return any(y < x for x, y in zip(asked.sizes, ran.sizes, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """Per execution (n,): tokens that ran and were asked for, NaN unknown; shape asked for (that which ran: unknown).
+
+    larger  whether more ran than was asked for
+    """
+
+    ran: Floats
+    asked: Floats
+    shape: Codes
+
+    @property
+    def larger(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return self.ran > self.asked
+
+
+def padding(executions: Columns, rows: Columns, words: list[str]) -> Padding:
+    """Join executions with the requests among rows; words: text of each shape id."""
+    n = len(executions)
+    shape = _asked_shape(executions, rows.take((rows.kind == REQUEST) & (rows.shape >= 0)))
+    both = (shape >= 0) & (executions.shape >= 0)
+    ran, asked = np.full(n, np.nan), np.full(n, np.nan)
+    if both.any():
+        own, wanted = executions.shape[both], shape[both]
+        pair = dense(own, wanted)
+        first = first_of(pair)
+        tokens = np.full((len(first), 2), np.nan)
+        for at, row in enumerate(first[:_MAX_PAIRS].tolist()):
+            tokens[at] = padding_of(words[own[row]], words[wanted[row]]) or np.nan
+        ran[both], asked[both] = tokens[pair].T
+    return Padding(ran, asked, np.where(np.isnan(asked), executions.shape, shape))
+
+
+def _asked_shape(executions: Columns, requests: Columns) -> Ints:
+    """Shape id that the request of each execution asked for (n,), -1: not known."""
+    found = np.full(len(executions), -1, np.int64)
+    if not len(requests) or not len(executions):
+        return found
+    ids = np.unique(requests.request)
+    at = np.minimum(np.searchsorted(ids, executions.request), len(ids) - 1)
+    hosts = int(max(executions.host.max(), requests.host.max())) + 2
+    cell = at * hosts + executions.host + 1
+    own = np.searchsorted(ids, requests.request) * hosts + requests.host + 1
+    order = np.argsort(own, kind="stable")
+    own = own[order]
+    # The newest row of an id counts: ids may come again.
+    last = np.searchsorted(own, cell, side="right") - 1
+    row = order[np.maximum(last, 0)]
+    hit = (last >= 0) & (own[np.maximum(last, 0)] == cell) & (ids[at] == executions.request)
+    together, mine = requests.batch[row], executions.batch
+    hit &= (mine == together) | ((mine <= 1) & (together <= 1))
+    found[hit] = requests.shape[row][hit]
+    return found
