@@ -1,9 +1,8 @@
 """Which operators to run together: the cheapest partition of a DAG into groups that can follow one another.
 
 A state is a down-set of the DAG (operators done, closed under predecessors) and a step adds one group whose
-predecessors are done. Cost is a sum over groups, so the cheapest way to reach a down-set does not depend on what
-follows, and dynamic programming over down-sets is exact. Where there are more of them than the cap, a beam keeps
-the cheapest of every size and the result says that it is not proved optimal.
+predecessors are done; `lattice.py` sweeps over all of them, which is exact. Where there are more of them than the cap,
+a beam keeps the best of every size and the result says that it is not proved optimal.
 """
 
 from __future__ import annotations
@@ -11,15 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fusetui.accelerator.lattice import Lattice, Queue, build_lattice, groups_by_start, ready, soonest_path
 
 GROUP_CAP: Final = 10
-CANDIDATE_CAP: Final = 1_500
+CANDIDATE_CAP: Final = 600
 STATE_CAP: Final = 20_000
-STEP_CAP: Final = 100_000  # groups looked at: a transformer layer needs about a thousand
+STEP_CAP: Final = 40_000  # groups looked at: a transformer layer needs about a thousand
 BEAM_WIDTH: Final = 8
+BEAM_READY: Final = 4  # of the operators that could run next, in the order of the graph
 
-Cost = tuple[float, float]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,6 @@ class Partition:
     """Groups in an order they can run in, as bitmasks of operators."""
 
     groups: tuple[int, ...]
-    cost: Cost
     proved_optimal: bool
     states: int
 
@@ -175,79 +179,73 @@ def _ancestors(preds: Sequence[int]) -> list[int]:
 def best_partition(
     preds: Sequence[int],
     masks: Sequence[int],
-    costs: Sequence[Cost],
+    took: Floats,
+    launched: npt.NDArray[np.bool_],
+    queue: Queue,
     *,
+    fewest_first: bool = False,
     step_allowed: Callable[[int, int], bool] | None = None,
+    lattice: Lattice | Literal["too large"] | None = None,
     state_cap: int = STATE_CAP,
     complete: bool = True,
 ) -> Partition | None:
-    """The cheapest partition, costs compared as (first, second) sums; None when no order is allowed.
+    """The partition and order that ends soonest, fewer launches breaking ties; None when no order is allowed.
 
-    preds         per operator in topological order, the bitmask of those it reads from
-    step_allowed  (done, group) -> whether the group may run next; for limits on live memory
-    complete      False when `masks` is not every legal group, so nothing can be proved
+    preds           per operator in topological order, the bitmask of those it reads from
+    masks           groups, every single operator among them
+    took, launched  (groups,): ns, infinite for one that is not taken, and whether it is launched at all
+    queue           when kernels may start
+    fewest_first    the fewest launches instead, time breaking ties
+    step_allowed    (done, group) -> whether the group may run next; for limits on live memory
+    lattice         of these groups, where it was built before or found too large
+    complete        False when `masks` is not every legal group, so nothing can be proved
     """
-    steps = _steps(preds, masks, costs)
-    exact = _sweep(preds, steps, step_allowed, state_cap, None)
-    proved = exact is not None and complete
-    table = exact if exact is not None else _sweep(preds, steps, step_allowed, state_cap, BEAM_WIDTH)
-    assert table is not None
-    full = (1 << len(preds)) - 1
-    if full not in table:
+    lattice = lattice or build_lattice(preds, masks, state_cap, STEP_CAP)
+    if lattice is None or lattice == "too large":
+        return _beam(preds, masks, took, launched, queue, fewest_first, step_allowed)
+    allowed = None if step_allowed is None else (lambda done, which: step_allowed(done, masks[which]))
+    path = soonest_path(lattice, took, launched, queue, fewest_first=fewest_first, allowed=allowed)
+    if path is None:
         return None
-    groups = []
-    state = full
-    while state:
-        group = table[state][2]
-        groups.append(group)
-        state &= ~group
-    return Partition(tuple(reversed(groups)), table[full][:2], proved, len(table))
+    return Partition(tuple(masks[which] for which in path), complete, len(lattice.states))
 
 
-Step = tuple[int, int, float, float]
-Table = dict[int, tuple[float, float, int]]
-
-
-def _steps(preds: Sequence[int], masks: Sequence[int], costs: Sequence[Cost]) -> list[list[Step]]:
-    """Groups by their first operator, which must be ready before any of the group can run."""
-    steps: list[list[Step]] = [[] for _ in preds]
-    for mask, (first, second) in zip(masks, costs, strict=True):
-        steps[(mask & -mask).bit_length() - 1].append((mask, outside_predecessors(preds, mask), first, second))
-    return steps
-
-
-def _sweep(
+def _beam(
     preds: Sequence[int],
-    steps: list[list[Step]],
+    masks: Sequence[int],
+    took: Floats,
+    launched: npt.NDArray[np.bool_],
+    queue: Queue,
+    fewest_first: bool,
     allowed: Callable[[int, int], bool] | None,
-    state_cap: int,
-    beam: int | None,
-) -> Table | None:
-    """Cheapest way to every reachable down-set, by size; None when that takes too much and no beam is given."""
-    n = len(preds)
-    table: Table = {0: (0.0, 0.0, 0)}
-    layers: list[list[int]] = [[] for _ in range(n + 1)]
-    layers[0] = [0]
-    looked = 0
-    for size in range(n):
-        layer = layers[size]
-        if beam is not None and len(layer) > beam:
-            layer = sorted(layer, key=lambda state: table[state][:2])[:beam]
-        for done in layer:
-            if beam is None and (len(table) > state_cap or looked > STEP_CAP):
-                return None
-            first, second, _ = table[done]
-            for i in range(n):
-                if done >> i & 1 or preds[i] & ~done:
-                    continue
-                looked += len(steps[i])
-                for mask, need, a, b in steps[i]:
+) -> Partition | None:
+    """The soonest partition found while only the best few down-sets of every size are followed, a few ways on each."""
+    taken = np.flatnonzero(np.isfinite(took)).tolist()
+    starting = groups_by_start(preds, [masks[i] for i in taken])
+    times, counts = took[taken].tolist(), launched[taken].tolist()
+    # Per down-set: what is compared, launches, end of the last kernel, the group that led here.
+    table: dict[int, tuple[tuple[float, float], int, float, int]] = {0: ((0.0, 0.0), 0, 0.0, 0)}
+    layers: list[list[int]] = [[0], *([] for _ in preds)]
+    for layer in layers[:-1]:
+        for done in sorted(layer, key=lambda state: table[state][0])[:BEAM_WIDTH]:
+            _, launches, ended, _ = table[done]
+            for i in ready(preds, done)[:BEAM_READY]:
+                for mask, need, which in starting[i]:
                     if mask & done or need & ~done or (allowed is not None and not allowed(done, mask)):
                         continue
+                    end = queue.end(launches, ended, times[which]) if counts[which] else ended + times[which]
+                    count = launches + counts[which]
+                    rank = (count, end) if fewest_first else (end, count)
                     state = done | mask
-                    known = table.get(state)
-                    if known is None:
+                    if state not in table:
                         layers[state.bit_count()].append(state)
-                    if known is None or (first + a, second + b) < known[:2]:
-                        table[state] = (first + a, second + b, mask)
-    return table
+                    if state not in table or rank < table[state][0]:
+                        table[state] = (rank, count, end, mask)
+    state = (1 << len(preds)) - 1
+    if state not in table:
+        return None
+    groups, states = [], len(table)
+    while state:
+        groups.append(table[state][3])
+        state &= ~groups[-1]
+    return Partition(tuple(reversed(groups)), False, states)

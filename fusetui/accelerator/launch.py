@@ -44,15 +44,20 @@ def launch_constants(costs: LaunchCosts, mode: Mode) -> tuple[float, float, floa
     return costs.call_ns, costs.gap_ns, costs.latency_ns
 
 
+def submitted(kernels: int, costs: LaunchCosts, mode: Mode) -> Floats:
+    """When the host has each of so many kernels ready to start on an idle device, ns from the first launch call."""
+    c, _, latency = launch_constants(costs, mode)
+    call = costs.call_ns if mode == "graph" else 0.0
+    return np.asarray(c * np.arange(1, kernels + 1) + latency + call)
+
+
 def starts(kernel_ns: ArrayLike, costs: LaunchCosts, mode: Mode) -> Floats:
     """When each kernel starts, (n,) ns from the first launch call, run in order on one queue."""
     durations = np.asarray(kernel_ns, dtype=np.float64)
-    c, g, latency = launch_constants(costs, mode)
-    call = costs.call_ns if mode == "graph" else 0.0
-    submitted = c * np.arange(1, durations.size + 1) + latency + call
+    gap = launch_constants(costs, mode)[1]
     # Were it never kept waiting by the host, kernel i would start this long after the first.
-    busy = np.concatenate([[0.0], np.cumsum(durations + g)[:-1]]) if durations.size else durations
-    return np.asarray(busy + np.maximum.accumulate(submitted - busy))
+    busy = np.concatenate([[0.0], np.cumsum(durations + gap)[:-1]]) if durations.size else durations
+    return np.asarray(busy + np.maximum.accumulate(submitted(durations.size, costs, mode) - busy))
 
 
 def timeline(kernel_ns: ArrayLike, costs: LaunchCosts, mode: Mode) -> Timeline:
@@ -62,12 +67,6 @@ def timeline(kernel_ns: ArrayLike, costs: LaunchCosts, mode: Mode) -> Timeline:
         return Timeline(0.0, 0.0, 0)
     total = float(starts(durations, costs, mode)[-1] + durations[-1])
     return Timeline(total, total - float(durations.sum()), int(durations.size))
-
-
-def steady_cost(kernel_ns: ArrayLike, costs: LaunchCosts, mode: Mode) -> np.ndarray:
-    """What one more kernel adds to a long run: its duration and gap, or the launch call when that is slower, ns."""
-    c, g, _ = launch_constants(costs, mode)
-    return np.maximum(np.asarray(kernel_ns, dtype=np.float64) + g, c)
 
 
 def reduction(before: Timeline, after: Timeline) -> LaunchReduction:

@@ -36,8 +36,8 @@ class Residency:
         fixed = sum(graph.tensor_bytes(n) for n, t in graph.tensors.items() if t.role != "value")
         values = []
         for i, op in enumerate(graph.operators):
-            readers = sum(1 << j for j in graph.consumers[op.output])
-            values.append((0.0 if op.is_view else graph.tensor_bytes(op.output), 1 << i, readers))
+            if not op.is_view:
+                values.append((graph.tensor_bytes(op.output), 1 << i, _readers(graph, op.output)))
         return cls(fixed, tuple(values))
 
     def after(self, done: int) -> float:
@@ -59,6 +59,18 @@ class Residency:
             most = max(most, self.during(graph, done, group, extra))
             done |= group.mask
         return most
+
+
+def _readers(graph: Graph, name: str) -> int:
+    """Operators that read a tensor or a view of it; 0 when it is a result."""
+    readers = 0
+    for i in graph.consumers[name]:
+        op = graph.operators[i]
+        seen_as = _readers(graph, op.output) if op.is_view else 0
+        if op.is_view and not seen_as:
+            return 0
+        readers |= 1 << i | seen_as
+    return readers
 
 
 def peak_limit(

@@ -13,10 +13,11 @@ import numpy as np
 
 from fusetui.accelerator.constants import Constants
 from fusetui.accelerator.errors import HardwareError
-from fusetui.accelerator.fusion import bits, enumerate_groups
+from fusetui.accelerator.fusion import STATE_CAP, STEP_CAP, bits, enumerate_groups
 from fusetui.accelerator.graph import Graph, GraphError, Operator, Tensor
 from fusetui.accelerator.group import ALONE, Group, Rules
 from fusetui.accelerator.hardware import Hardware
+from fusetui.accelerator.lattice import Lattice, build_lattice
 from fusetui.accelerator.launch import LaunchReduction, Mode, Timeline, reduction, starts, timeline
 from fusetui.accelerator.memory import Residency, burst
 from fusetui.accelerator.pareto import TileChoice
@@ -139,11 +140,14 @@ class _Structure:
 
 
 @lru_cache(maxsize=16)
-def _legal(structure: _Structure) -> tuple[tuple[Group, ...], bool]:
-    """The legal groups and whether they are all; kept while sizes, hardware or policy change."""
+def _legal(structure: _Structure) -> tuple[tuple[Group, ...], bool, Lattice | None]:
+    """The legal groups, whether they are all, and their lattice; kept while sizes, hardware or policy change."""
     rules = Rules(structure.graph)
-    candidates = enumerate_groups(structure.graph.predecessors, may_grow=rules.may_grow)
-    return tuple(g for m in candidates.masks if isinstance(g := rules.group(m), Group)), candidates.complete
+    preds = structure.graph.predecessors
+    candidates = enumerate_groups(preds, may_grow=rules.may_grow)
+    groups = tuple(g for m in candidates.masks if isinstance(g := rules.group(m), Group))
+    lattice = build_lattice(preds, [g.mask for g in groups], STATE_CAP, STEP_CAP)
+    return groups, candidates.complete, lattice
 
 
 @lru_cache(maxsize=8)
@@ -157,14 +161,14 @@ def price_graph(graph: Graph, hw: Hardware, constants: Constants, dtype: str) ->
 
     Raises HardwareError when an operator does not fit the device even alone.
     """
-    groups, complete = _legal(_Structure(graph.operators, tuple(graph.tensors.values()), graph))
+    groups, complete, lattice = _legal(_Structure(graph.operators, tuple(graph.tensors.values()), graph))
     prices = Pricer(_workload(graph), hw, constants, dtype).prices(groups)
     for group, price in zip(groups, prices, strict=True):
         if group.reach == ALONE and not math.isfinite(price.time_ns):
             name = graph.operators[bits(group.mask)[0]].name
             problem = f"no tile of {name} fits {hw.sram_bytes_per_core:,} bytes of on-chip memory"
             raise HardwareError(f"hardware {hw.name}", problem, "sram_bytes_per_core must be larger")
-    return Priced(graph, hw, groups, tuple(prices), complete)
+    return Priced(graph, hw, groups, tuple(prices), complete, lattice)
 
 
 def tile_options(

@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from fusetui.accelerator.fusion import Cost, Partition, best_partition
+import numpy as np
+import numpy.typing as npt
+
+from fusetui.accelerator.fusion import Partition, best_partition, bits
 from fusetui.accelerator.graph import Graph
 from fusetui.accelerator.group import ALONE, ANCHORED, ROW_ANCHORED, VECTOR, Group
 from fusetui.accelerator.hardware import Hardware
-from fusetui.accelerator.launch import Mode, steady_cost
+from fusetui.accelerator.lattice import Lattice, Queue
+from fusetui.accelerator.launch import Mode, launch_constants, submitted
 from fusetui.accelerator.memory import Residency, peak_limit
 from fusetui.accelerator.price import Price
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,8 @@ class Policy:
 
     least_occupancy  of a fused group that has registers to run out of
     repeat_limit     most arithmetic that fusion may repeat, as a share of the group's own
-    time_first       minimise time, launches breaking ties; else launches, time breaking ties
+    time_first       minimise time, launches breaking ties; else launches, time breaking ties, and no group that moves
+                     more bytes than its operators apart: nothing else would hold it back
     """
 
     name: str
@@ -50,69 +58,70 @@ POLICIES: Final[Mapping[str, Policy]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """Legal groups of a graph with their prices on a device."""
+    """Legal groups of a graph with their prices on a device; `lattice` is None where it would be too large."""
 
     graph: Graph
     hw: Hardware
     groups: tuple[Group, ...]
     prices: tuple[Price, ...]
     complete: bool
+    lattice: Lattice | None = None
 
 
 def choose(priced: Priced, policy: Policy, mode: Mode) -> Partition:
     """The best partition under `policy` that needs no more memory than running every operator alone.
 
-    Single operators are always taken, so there is always one.
+    Single operators are always taken, so there is always one. Where the search finds no order within that limit, which
+    only a search that is not exact can miss, the best of all orders.
     """
-    taken = [i for i, (g, p) in enumerate(zip(priced.groups, priced.prices, strict=True)) if _takes(policy, g, p)]
-    groups = [priced.groups[i] for i in taken]
-    prices = [priced.prices[i] for i in taken]
     if policy.reach == ALONE:
-        return _as_written(groups, _costs(priced.hw, groups, prices, policy, mode))
-    masks, costs = [g.mask for g in groups], _costs(priced.hw, groups, prices, policy, mode)
-    preds = priced.graph.predecessors
-    free = best_partition(preds, masks, costs, complete=priced.complete)
+        alone = tuple(g.mask for g in priced.groups if g.reach == ALONE)
+        return Partition(alone, True, len(alone))
+    groups, prices, graph = priced.groups, priced.prices, priced.graph
+    launch = priced.hw.launch
+    search = partial(
+        best_partition,
+        graph.predecessors,
+        [g.mask for g in groups],
+        _taken_ns(priced, policy),
+        np.array([g.pattern != "view" for g in groups]),
+        Queue(submitted(len(graph.operators), launch, mode), launch_constants(launch, mode)[1]),
+        fewest_first=not policy.time_first,
+        lattice=priced.lattice or "too large",
+        complete=priced.complete,
+    )
+    free = search()
     assert free is not None
     limit = _memory_limit(priced)
-    if _peak(priced.graph, free, groups, prices) <= limit:
+    if _peak(graph, free, groups, prices) <= limit:
         return free
     by_mask = {g.mask: g for g in groups}
     workspace = {g.mask: p.workspace_bytes for g, p in zip(groups, prices, strict=True)}
-    held = best_partition(
-        preds,
-        masks,
-        costs,
-        step_allowed=peak_limit(priced.graph, by_mask, workspace, limit),
-        complete=priced.complete,
-    )
-    return held if held is not None else free
+    return search(step_allowed=peak_limit(graph, by_mask, workspace, limit)) or free
 
 
-def _as_written(groups: Sequence[Group], costs: Sequence[Cost]) -> Partition:
-    """Every operator alone, in the order of the graph."""
-    total = (sum(c[0] for c in costs), sum(c[1] for c in costs))
-    return Partition(tuple(g.mask for g in groups), total, True, len(groups))
+def _taken_ns(priced: Priced, policy: Policy) -> Floats:
+    """(groups,): time of each on the device, infinite for one that the policy does not take."""
+    alone = {bits(g.mask)[0]: p.dram_bytes for g, p in zip(priced.groups, priced.prices, strict=True) if not g.reach}
+    times = []
+    for group, price in zip(priced.groups, priced.prices, strict=True):
+        apart = sum(alone[i] for i in bits(group.mask))
+        own = 0.0 if group.pattern == "view" else price.time_ns
+        times.append(own if _takes(policy, group, price, apart) else math.inf)
+    return np.array(times)
 
 
-def _takes(policy: Policy, group: Group, price: Price) -> bool:
+def _takes(policy: Policy, group: Group, price: Price, apart_bytes: float) -> bool:
     if group.reach == ALONE:
         return True
     if group.reach > policy.reach or not math.isfinite(price.time_ns):
         return False
     if price.spill_bytes and not policy.may_spill:
         return False
+    if not policy.time_first and price.dram_bytes > apart_bytes:
+        return False
     own = max(price.flops - price.repeated_flops, 1.0)
     return price.occupancy >= policy.least_occupancy and price.repeated_flops <= policy.repeat_limit * own
-
-
-def _costs(hw: Hardware, groups: Sequence[Group], prices: Sequence[Price], policy: Policy, mode: Mode) -> list[Cost]:
-    times = steady_cost([p.time_ns for p in prices], hw.launch, mode)
-    costs: list[Cost] = []
-    for group, time in zip(groups, times.tolist(), strict=True):
-        launches = 0.0 if group.pattern == "view" else 1.0
-        cost = 0.0 if group.pattern == "view" else time
-        costs.append((cost, launches) if policy.time_first else (launches, cost))
-    return costs
 
 
 def _memory_limit(priced: Priced) -> float:

@@ -61,14 +61,21 @@ class Pricer:
         first = bits(group.mask)[0]
         hot = 0.0
         for name in group.inputs:
-            maker = self.graph.producer.get(name)
+            maker = self._maker(name)
             if maker is None or maker > first:
                 continue
             between = self._touched[first] - self._touched[maker + 1]
-            size = self.graph.tensor_bytes(name)
+            size = self._workload.sizes[name]
             if between + size <= self.hw.l2_bytes:
                 hot += size
         return hot
+
+    def _maker(self, name: str) -> int | None:
+        """The operator that wrote a tensor, seen through views; None for what the block is given."""
+        maker = self.graph.producer.get(name)
+        while maker is not None and self.graph.operators[maker].is_view:
+            maker = self.graph.producer.get(self.graph.operators[maker].inputs[0])
+        return maker
 
     def _registers(self, group: Group, work: Work) -> float:
         held = work.row_elements <= HELD_ROW or group.pattern == "forced"

@@ -50,7 +50,7 @@ class Workload:
         self.graph = graph
         self._known: dict[tuple[int, str], Work] = {}
         self._flops = [graph.flops(op) for op in graph.operators]
-        self._size = {name: graph.tensor_bytes(name) for name in graph.tensors}
+        self.sizes = {name: graph.tensor_bytes(name) for name in graph.tensors}
         self._reads = [
             {name: graph.read_bytes(op, name) for name in dict.fromkeys(op.inputs)} for op in graph.operators
         ]
@@ -86,7 +86,7 @@ class Workload:
         row = self.graph.points(group.row) if group.row and not self._is_anchored(group) else 1
         return Work(
             read_bytes=sum(read.values()),
-            write_bytes=sum(self._size[name] for name in group.outputs),
+            write_bytes=sum(self.sizes[name] for name in group.outputs),
             served_bytes=served,
             vector_flops=flops,
             repeated_flops=flops - plain,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fusetui.accelerator.blocks import build_block
 from fusetui.accelerator.blocks.builder import Builder
 from fusetui.accelerator.graph import Graph
 from fusetui.accelerator.group import Group, Rules
 from fusetui.accelerator.hardware import LaunchCosts
-from fusetui.accelerator.launch import reduction, steady_cost, timeline
-from fusetui.accelerator.memory import Residency, peak_limit
+from fusetui.accelerator.launch import launch_constants, reduction, starts, submitted, timeline
+from fusetui.accelerator.memory import Burst, Residency, burst, peak_limit
 
 COSTS = LaunchCosts(call_ns=5.0, gap_ns=1.0, latency_ns=7.0, graph_gap_ns=0.5)
 
@@ -38,9 +41,46 @@ def test_removed_launches_are_not_removed_time() -> None:
     assert cut.exposed_time == pytest.approx(1 - 12 / 16)
 
 
-def test_one_more_kernel_costs_its_gap_or_the_call() -> None:
-    assert steady_cost([2.0, 100.0], COSTS, "eager").tolist() == [5.0, 101.0]
-    assert steady_cost([2.0, 100.0], COSTS, "graph").tolist() == [2.5, 100.5]
+def test_starts_are_the_recurrence_one_by_one() -> None:
+    took = [3.0, 1.0, 9.0, 0.5, 0.5, 20.0, 2.0]
+    for mode in ("eager", "graph"):
+        ready = submitted(len(took), COSTS, mode)
+        gap, end, expected = launch_constants(COSTS, mode)[1], 0.0, []
+        for i, duration in enumerate(took):
+            expected.append(max(end + gap if i else 0.0, float(ready[i])))
+            end = expected[-1] + duration
+        assert starts(took, COSTS, mode).tolist() == pytest.approx(expected)
+        assert timeline(took, COSTS, mode).total_ns == pytest.approx(end)
+
+
+def test_the_burst_is_the_busiest_window_over_the_mean() -> None:
+    # 10 bytes over [0, 10), nothing until 90, 10 over [90, 100): mean 0.2; a window of 20 holds 10 of its own 4.
+    start, end, moved = np.array([0.0, 90.0]), np.array([10.0, 100.0]), np.array([10.0, 10.0])
+    found = burst(start, end, moved, 20.0)
+    assert found.over_sustained == pytest.approx(10 / 4)
+    assert found.above_bytes == pytest.approx(10 - 4)
+    assert found.bytes_per_s == pytest.approx(10 / 20 * 1e9)
+    assert burst(start, end, moved, 5.0).over_sustained == pytest.approx(5.0)
+    assert burst(start, end, moved, 1000.0).over_sustained == pytest.approx(1.0)
+
+
+def test_kernels_side_by_side_add_up() -> None:
+    start, end = np.array([0.0, 5.0, 0.0]), np.array([10.0, 10.0, 20.0])
+    found = burst(start, end, np.array([10.0, 10.0, 20.0]), 5.0)
+    assert found.bytes_per_s == pytest.approx((1 + 2 + 1) * 1e9)  # in [5, 10)
+    assert burst(np.array([0.0]), np.array([7.0]), np.array([0.0])) == Burst(1.0, 0.0, 0.0)
+
+
+@given(st.lists(st.tuples(st.floats(0, 500), st.floats(1, 100), st.floats(0, 1000)), min_size=1), st.floats(1, 300))
+def test_no_window_carries_more_than_the_burst(kernels: list[tuple[float, float, float]], window: float) -> None:
+    start, length, moved = (np.array(column) for column in zip(*kernels, strict=True))
+    found = burst(start, start + length, moved, window)
+    first, last = start.min(), (start + length).max()
+    width = min(window, last - first)
+    for opens in np.linspace(first, last - width, 23):
+        shared = np.minimum(start + length, opens + width) - np.maximum(start, opens)
+        carried = float((np.clip(shared, 0.0, None) / length * moved).sum())
+        assert carried <= found.bytes_per_s * width / 1e9 * (1 + 1e-6) + 1e-6
 
 
 def singles(graph: Graph) -> list[Group]:
@@ -66,6 +106,16 @@ def test_a_value_lives_until_its_last_reader() -> None:
     assert fits(0, 7)
     assert fits(0, 1)
     assert not fits(1, 2)
+
+
+def test_a_value_lives_while_a_view_of_it_is_read() -> None:
+    b = Builder("viewed", {"m": 100, "n": 1}, "fp16")
+    h = b.elementwise("one", b.tensor("x", ("m", "n")))
+    seen = b.layout("view", h, ("n", "m"), view=True)
+    other = b.elementwise("two", b.tensor("y", ("n", "m")))
+    b.elementwise("three", seen, other)
+    graph = b.graph()
+    assert [Residency.of(graph).after(done) for done in (0b0011, 0b0111, 0b1111)] == [600, 800, 600]
 
 
 def test_attention_memory_is_linear_fused_and_quadratic_not() -> None:

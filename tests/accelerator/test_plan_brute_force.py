@@ -7,19 +7,22 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_fusion_search import convex_connected_by_force, every_partition
+from test_fusion_search import convex_connected_by_force, every_partition, reached, search
 
 from fusetui.accelerator.blocks.builder import Builder
 from fusetui.accelerator.constants import default_constants
-from fusetui.accelerator.fusion import best_partition
+from fusetui.accelerator.fusion import bits
 from fusetui.accelerator.graph import Graph
 from fusetui.accelerator.group import Group, Rules
+from fusetui.accelerator.lattice import Queue
+from fusetui.accelerator.launch import Mode, launch_constants, submitted
 from fusetui.accelerator.memory import Residency
 from fusetui.accelerator.plan import make_plans, price_graph
 from fusetui.accelerator.policy import POLICIES
 from fusetui.accelerator.presets import load_hardware
 
 HW = load_hardware("A100")
+MODES: tuple[Mode, ...] = ("eager", "graph")
 CONSTANTS = default_constants(HW, "fp16")
 
 
@@ -54,39 +57,47 @@ def random_blocks(draw: st.DrawFn) -> Graph:
 @settings(max_examples=60, deadline=None)
 @given(random_blocks())
 def test_every_policy_is_as_good_as_the_best_of_all_partitions(graph: Graph) -> None:
-    if len(graph.operators) > 9:
+    if len(graph.operators) > 8:
         return
     preds = list(graph.predecessors)
     rules = Rules(graph)
     every = {m for m in convex_connected_by_force(preds, 10) if isinstance(rules.group(m), Group)}
     priced = price_graph(graph, HW, CONSTANTS, "fp16")
     assert {g.mask for g in priced.groups} == every
-    plans = make_plans(graph, HW, CONSTANTS, "fp16", mode="graph").plans
+    plans = {mode: make_plans(graph, HW, CONSTANTS, "fp16", mode=mode).plans for mode in MODES}
     by_mask = {g.mask: (g, p) for g, p in zip(priced.groups, priced.prices, strict=True)}
     for name in ("conservative", "balanced", "aggressive"):
-        policy, plan = POLICIES[name], plans[name]
-        legal = {}
+        policy = POLICIES[name]
+        legal: dict[int, float] = {}
         for mask, (group, price) in by_mask.items():
             own = max(price.flops - price.repeated_flops, 1.0)
             fits = math.isfinite(price.time_ns) and (policy.may_spill or not price.spill_bytes)
+            if not policy.time_first:
+                apart = sum(by_mask[1 << i][1].dram_bytes for i in bits(mask))
+                fits = fits and price.dram_bytes <= apart
             fits = fits and price.occupancy >= policy.least_occupancy
             fits = fits and price.repeated_flops <= policy.repeat_limit * own
             if group.reach and not (group.reach <= policy.reach and fits):
                 continue
-            time = 0.0 if group.pattern == "view" else price.time_ns + HW.launch.graph_gap_ns
-            launches = float(group.pattern != "view")
-            legal[mask] = (time, launches) if policy.time_first else (launches, time)
-        best = every_partition(preds, legal)
-        time = plan.totals.kernel_ns + plan.totals.launches * HW.launch.graph_gap_ns
-        reached = (time, plan.totals.launches) if policy.time_first else (plan.totals.launches, time)
-        free = best_partition(preds, list(legal), list(legal.values()))
-        assert free is not None
-        assert free.cost == pytest.approx(best)
-        assert plan.proved_optimal
-        # The limit on live memory may forbid the fastest partition; nothing else may.
-        assert reached[0] >= best[0] * (1 - 1e-9)
-        assert plan.totals.peak_bytes <= plans["none"].totals.peak_bytes
-        if reached[0] > best[0] * (1 + 1e-9):
+            legal[mask] = 0.0 if group.pattern == "view" else price.time_ns
+        launched = {mask: by_mask[mask][0].pattern != "view" for mask in legal}
+        for mode in MODES:
+            plan = plans[mode][name]
+            most = submitted(len(preds), HW.launch, mode)
+            queue = Queue(most, launch_constants(HW.launch, mode)[1])
+            every = every_partition(preds, legal, queue, launched)
+            best = min(every, key=lambda way: way if policy.time_first else way[::-1])
+            free = search(preds, legal, queue, launched, fewest_first=not policy.time_first)
+            assert free is not None
+            assert reached(free, legal, queue, launched) == pytest.approx(best)
+            assert plan.proved_optimal
+            # The limit on live memory may forbid the fastest partition; nothing else may.
+            got = plan.totals.predicted_ns, plan.totals.launches
+            assert plan.totals.peak_bytes <= plans[mode]["none"].totals.peak_bytes
+            assert plan.totals.within_unfused
+            if got == pytest.approx(best):
+                continue
+            assert (got if policy.time_first else got[::-1]) > (best if policy.time_first else best[::-1])
             chosen = [by_mask[mask][0] for mask in free.groups]
             workspace = [by_mask[mask][1].workspace_bytes for mask in free.groups]
-            assert Residency.of(graph).peak(graph, chosen, workspace) > plans["none"].totals.peak_bytes
+            assert Residency.of(graph).peak(graph, chosen, workspace) > plan.totals.peak_bytes
