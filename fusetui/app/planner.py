@@ -110,7 +110,8 @@ class Planner:
         today, problem = self._today_plan(start, known)
         predicted = today
         if knobs != start:
-            predicted, problem = self._plan(knobs, known, ())
+            predicted, why = self._plan(knobs, known, ())
+            problem = problem or why
         took_ms = (time.perf_counter() - began_s) * 1e3
         return Answer(number, start, knobs, today, predicted, problem, self._capture, took_ms)
 

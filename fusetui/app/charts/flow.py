@@ -55,29 +55,51 @@ def levels(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     return level
 
 
-def draw_flow(canvas: Canvas, boxes: Sequence[Box], edges: Sequence[tuple[int, int]], chosen: int | None) -> None:
-    """Draw the boxes (in an order in which edges go forward); `chosen` is always in view and under the cursor."""
-    if not boxes or canvas.width < 1 or canvas.height < 1:
-        return
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Where everything lies. level: the column of each box; places: of those in view; left, right: boxes out of sight,
+    above and below among them."""
+
+    level: tuple[int, ...]
+    places: dict[int, Place]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+
+def lay_out(
+    boxes: Sequence[Box], edges: Sequence[tuple[int, int]], width: int, height: int, chosen: int | None
+) -> Flow:
+    """Places for boxes (in an order in which edges go forward) in width x height cells; `chosen` is always in view."""
     level = levels(len(boxes), edges)
     columns = [[i for i, at in enumerate(level) if at == c] for c in range(max(level) + 1)]
     gutters = [_gutter(level, edges, c) for c in range(len(columns) - 1)]
-    cap = _cap(boxes, columns, gutters, canvas.width)
-    widths = [min(canvas.width, _column_width(boxes, column, cap)) for column in columns]
-    first, last = _window(widths, gutters, canvas.width, level[chosen] if chosen is not None else 0)
-    clipped = first > 0 or last < len(columns) - 1
-    room = canvas.height - 1 if clipped and canvas.height > 1 else canvas.height
+    cap = _cap(boxes, columns, gutters, width)
+    widths = [min(width, _column_width(boxes, column, cap)) for column in columns]
+    first, last = _window(widths, gutters, width, level[chosen] if chosen is not None else 0)
+    crowded = any(len(column) > height for column in columns[first : last + 1])
+    clipped = first > 0 or last < len(columns) - 1 or crowded
+    room = height - 1 if clipped and height > 1 else height
     places: dict[int, Place] = {}
     x = 0
     for c in range(first, last + 1):
         places |= _stack(columns[c], boxes, x, widths[c], room, chosen)
         x += widths[c] + (gutters[c] if c < len(gutters) else 0)
-    _draw_edges(canvas, level, edges, places)
-    for i, place in places.items():
-        far = sorted({s for s, t in edges if t == i and level[i] - level[s] > 1})
+    left = tuple(i for column in columns[:first] for i in column)
+    right = tuple(i for column in columns[first:] for i in column if i not in places)
+    return Flow(tuple(level), places, left, right)
+
+
+def draw_flow(canvas: Canvas, boxes: Sequence[Box], edges: Sequence[tuple[int, int]], chosen: int | None) -> None:
+    """Draw the boxes and the edges between neighbouring columns, the chosen box under the cursor."""
+    if not boxes or canvas.width < 1 or canvas.height < 1:
+        return
+    flow = lay_out(boxes, edges, canvas.width, canvas.height, chosen)
+    _draw_edges(canvas, flow, edges)
+    for i, place in flow.places.items():
+        far = sorted({s for s, t in edges if t == i and flow.level[i] - flow.level[s] > 1})
         _draw_box(canvas, boxes[i], place, [boxes[s].label for s in far], i == chosen)
-    if clipped:
-        _draw_hidden(canvas, boxes, columns[:first], columns[last + 1 :])
+    if (flow.left or flow.right) and canvas.height > 1:
+        _draw_hidden(canvas, [boxes[i].label for i in flow.left], [boxes[i].label for i in flow.right])
 
 
 def _gutter(level: Sequence[int], edges: Sequence[tuple[int, int]], column: int) -> int:
@@ -138,11 +160,9 @@ def _stack(
     return places
 
 
-def _draw_edges(
-    canvas: Canvas, level: Sequence[int], edges: Sequence[tuple[int, int]], places: dict[int, Place]
-) -> None:
+def _draw_edges(canvas: Canvas, flow: Flow, edges: Sequence[tuple[int, int]]) -> None:
     """Edges to the next column, each source on a lane of its own where there are enough."""
-    wires = Wires()
+    wires, level, places = Wires(), flow.level, flow.places
     heads: set[tuple[int, int]] = set()
     lanes: dict[int, dict[int, int]] = {}
     for source, target in edges:
@@ -195,16 +215,12 @@ def _draw_lines(area: Canvas, lines: Sequence[str]) -> None:
         area.put(0, kept, fmt.clip(rest, area.width), Ink.DIM if kept else Ink.FG)
 
 
-def _draw_hidden(
-    canvas: Canvas, boxes: Sequence[Box], left: Sequence[Sequence[int]], right: Sequence[Sequence[int]]
-) -> None:
+def _draw_hidden(canvas: Canvas, left: Sequence[str], right: Sequence[str]) -> None:
     """Which boxes are out of sight, on the last line."""
     y, half = canvas.height - 1, canvas.width // 2 - 1
-    before = " ".join(boxes[i].label for column in left for i in column)
-    after = " ".join(boxes[i].label for column in right for i in column)
     canvas.put(0, y, " " * canvas.width)
-    if before:
-        canvas.put(0, y, fmt.clip(f"◂ {before}", half), Ink.ACCENT)
-    if after:
-        text = fmt.clip(after, half - 2)
+    if left:
+        canvas.put(0, y, fmt.clip(f"◂ {' '.join(left)}", half), Ink.ACCENT)
+    if right:
+        text = fmt.clip(" ".join(right), half - 2)
         canvas.put_right(canvas.width, y, f"{text} {canvas.glyphs.step}", Ink.ACCENT)
