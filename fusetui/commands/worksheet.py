@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
+from fusetui.accelerator.pareto import TileChoice
 from fusetui.accelerator.plan import GroupPlan, Plan, Plans, Totals
 from fusetui.accelerator.price import Tile
 
-_GROUP_HEAD = (
-    "group", "tile", "time", "alone", "limited by", "DRAM", "reuse", "occ.", "waves", "spill",
+Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+Options = Mapping[tuple[str, ...], Sequence[TileChoice]]
+
+_WIDTH: Final = 98
+_GROUP_HEAD: Final = (
+    "tile", "time", "alone", "limited by", "DRAM", "reuse", "ratio", "occ.", "regs", "waves", "spill",
 )  # fmt: skip
-_POLICY_HEAD = (
-    "policy", "time", "launches", "exposed", "saved (i)", "saved (ii)", "DRAM", "x bound", "reuse", "peak", "burst",
+_POLICY_HEAD: Final = (
+    "policy", "time", "launches", "exposed", "(i)", "(ii)", "DRAM", "x bound", "reuse", "peak", "burst",
 )  # fmt: skip
+_TILE_HEAD: Final = ("tile", "time", "on chip", "DRAM", "")
+_LEGEND: Final = (
+    "saved (i): share of launches removed; saved (ii): share of exposed launch time removed, the one that is latency. "
+    "x bound: DRAM bytes over the least any plan needs. reuse: bytes served on chip per byte filled; ratio: 1 - 1 / "
+    "reuse. burst: DRAM traffic in the busiest 100 µs over the plan's mean. regs: of a thread."
+)
 
 
-def as_json(plans: Plans, policy: str) -> str:
-    """The plan of `policy` with the totals of all policies. Times in ns, sizes in bytes, absent is null."""
+def as_json(plans: Plans, policy: str, options: Options | None = None) -> str:
+    """The plan of `policy` with the totals of all policies. Times in ns, sizes in bytes, absent is null.
+
+    `options` are the tiles to choose between, from `tile_options`: then every group has them as `tiles`.
+    """
     plan = plans.plans[policy]
     return json.dumps(
         {
@@ -29,7 +44,7 @@ def as_json(plans: Plans, policy: str) -> str:
             "launch": plans.mode,
             "policy": policy,
             "calibrated": plans.calibrated,
-            "groups": [_group_json(g) for g in plan.groups],
+            "groups": [_group_json(g, options) for g in plan.groups],
             "totals": _totals_json(plan.totals),
             "policies": {
                 name: _totals_json(p.totals) | {"proved_optimal": p.proved_optimal} for name, p in plans.plans.items()
@@ -41,17 +56,33 @@ def as_json(plans: Plans, policy: str) -> str:
     )
 
 
-def as_text(plans: Plans, policy: str) -> str:
-    """Aligned columns for a terminal."""
-    return _document(plans, policy, _aligned, "{}")
+def as_text(plans: Plans, policy: str, options: Options | None = None) -> str:
+    """Aligned columns for a terminal of 100 columns. `options` as for JSON."""
+    groups = plans.plans[policy].groups
+    first, *rows = _aligned(_GROUP_HEAD, [_group_row(g) for g in groups]).splitlines()
+    lines = ["group", f"  {first}"]
+    for group, row in zip(groups, rows, strict=True):
+        lines += [*_wrapped(" + ".join(group.ops)), f"  {row}"]
+        if options and (tiles := options.get(group.ops)):
+            table = _aligned(_TILE_HEAD, [_tile_row(t, group) for t in tiles])
+            lines += [f"      {line}" for line in table.splitlines()]
+    return _document(plans, policy, "\n".join(lines), _aligned, "{}", _wrapped)
 
 
-def as_markdown(plans: Plans, policy: str) -> str:
-    """Markdown tables, for an issue or a design note."""
-    return _document(plans, policy, _piped, "## {}\n")
+def as_markdown(plans: Plans, policy: str, options: Options | None = None) -> str:
+    """Markdown tables, for an issue or a design note. `options` as for JSON."""
+    groups = plans.plans[policy].groups
+    parts = [_piped(("group", *_GROUP_HEAD), [(" + ".join(g.ops), *_group_row(g)) for g in groups])]
+    if options:
+        rows = [(" + ".join(g.ops), *_tile_row(tile, g)) for g in groups for tile in options.get(g.ops, ())]
+        parts.append("## tiles no other beats in time, on-chip and DRAM bytes at once\n")
+        parts.append(_piped(("group", *_TILE_HEAD), rows))
+    return _document(plans, policy, "\n\n".join(parts), _piped, "## {}\n", lambda text: [text])
 
 
-def _document(plans: Plans, policy: str, table: Any, heading: str) -> str:
+def _document(
+    plans: Plans, policy: str, groups: str, table: Table, heading: str, wrapped: Callable[[str], list[str]]
+) -> str:
     plan = plans.plans[policy]
     state = "calibrated" if plans.calibrated else "uncalibrated: datasheet numbers alone"
     proof = "proved optimal" if plan.proved_optimal else "not proved optimal"
@@ -59,41 +90,64 @@ def _document(plans: Plans, policy: str, table: Any, heading: str) -> str:
     return "\n".join(
         [
             heading.format(title),
-            f"predicted {_time(plan.totals.predicted_ns)} ± {plan.totals.predicted_error:.0%} ({state}); "
-            f"{proof}; searched in {plans.search_ms:.0f} ms",
+            *wrapped(
+                f"predicted {_time(plan.totals.predicted_ns)} ± {plan.totals.predicted_error:.0%} ({state}); "
+                f"{proof}; searched in {plans.search_ms:.0f} ms"
+            ),
+            *(line for warning in _warnings(plan.totals) for line in wrapped(warning)),
             "",
-            table(_GROUP_HEAD, [_group_row(g) for g in plan.groups]),
+            groups,
             "",
             heading.format("policies" + ("" if plans.calibrated else " (uncalibrated)")),
             table(_POLICY_HEAD, [_policy_row(p, name == policy) for name, p in plans.plans.items()]),
             "",
-            "saved (i): share of launches removed; saved (ii): share of exposed launch time removed, the one that is "
-            "latency. x bound: DRAM bytes over the least any plan needs. reuse: bytes served on chip per byte filled.",
+            *wrapped(_LEGEND),
         ]
     )
 
 
+def _warnings(totals: Totals) -> list[str]:
+    found = []
+    if not totals.within_unfused:
+        found.append(
+            f"warning: {_size(totals.peak_bytes)} are live at once, more than with every operator alone: no order of "
+            "groups was found that needs less"
+        )
+    if not totals.within_device:
+        found.append(f"warning: {_size(totals.peak_bytes)} are live at once, more than the device's memory holds")
+    return found
+
+
 def _group_row(g: GroupPlan) -> tuple[str, ...]:
-    shift = g.bottleneck if g.bottleneck == g.bottleneck_before else f"{g.bottleneck_before} -> {g.bottleneck}"
+    shift = g.bottleneck if g.bottleneck == g.bottleneck_before else f"{g.bottleneck_before}→{g.bottleneck}"
     return (
-        " + ".join(g.ops),
         _tile(g.tile),
         _time(g.predicted_ns),
         _time(g.unfused_ns),
         shift,
         _size(g.dram_bytes),
         "—" if g.reuse_factor is None else f"{g.reuse_factor:.1f}",
+        "—" if g.reuse_ratio is None else f"{g.reuse_ratio:.2f}",
         f"{g.occupancy:.0%}",
+        "—" if g.registers is None else f"{g.registers:.0f}",
         str(g.waves) if g.waves else "—",
         _size(g.spill_bytes) if g.spill_bytes else "—",
     )
 
 
+def _tile_row(choice: TileChoice, group: GroupPlan) -> tuple[str, ...]:
+    chosen = choice.tile == group.tile
+    return (
+        _tile(choice.tile), _time(choice.time_ns), _size(choice.sram_bytes), _size(choice.dram_bytes),
+        "chosen" if chosen else "",
+    )  # fmt: skip
+
+
 def _policy_row(plan: Plan, chosen: bool) -> tuple[str, ...]:
     t = plan.totals
     return (
-        f"{plan.policy}{' *' if chosen else ''}{'' if plan.proved_optimal else ' (not proved)'}",
-        f"{_time(t.predicted_ns)} ± {t.predicted_error:.0%}",
+        f"{plan.policy}{' *' if chosen else ''}{'' if plan.proved_optimal else ' ~'}",
+        _time(t.predicted_ns),
         str(t.launches),
         _time(t.exposed_launch_ns),
         _share(t.saved.launches),
@@ -106,8 +160,9 @@ def _policy_row(plan: Plan, chosen: bool) -> tuple[str, ...]:
     )
 
 
-def _group_json(g: GroupPlan) -> dict[str, Any]:
-    return asdict(g) | {"ops": list(g.ops), "reuse_ratio": g.reuse_ratio}
+def _group_json(g: GroupPlan, options: Options | None) -> dict[str, Any]:
+    table = asdict(g) | {"ops": list(g.ops), "reuse_ratio": g.reuse_ratio}
+    return table if options is None else table | {"tiles": [asdict(choice) for choice in options.get(g.ops, ())]}
 
 
 def _totals_json(t: Totals) -> dict[str, Any]:
@@ -120,13 +175,17 @@ def _totals_json(t: Totals) -> dict[str, Any]:
     }
 
 
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH)
+
+
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     lines = []
     for row in (head, *rows):
-        cells = [row[0].ljust(widths[0])] + [
-            cell.ljust(w) if name in ("tile", "limited by") else cell.rjust(w)
-            for name, cell, w in zip(head[1:], row[1:], widths[1:], strict=True)
+        cells = [
+            cell.ljust(w) if name in ("policy", "tile", "limited by") else cell.rjust(w)
+            for name, cell, w in zip(head, row, widths, strict=True)
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
