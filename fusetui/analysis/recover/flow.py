@@ -30,8 +30,8 @@ class Value:
 class Flow:
     """The graph so far, and which of its values a later operator can be reading.
 
-    A value is read by the operator whose operand has its shape, the newest unread one first. What views were taken of
-    is also found by its number of elements. A reader that orders or splits dimensions otherwise gets a view.
+    A value is read by the operator whose operand has its shape, else as many elements, the newest unread one first. Of
+    what views were taken of, parts are found too. A reader that orders or splits dimensions otherwise gets a view.
     """
 
     def __init__(self, dtype: str) -> None:
@@ -75,10 +75,11 @@ class Flow:
 
     def find(self, operand: Operand, *, reread: bool, without: Collection[str] = ()) -> Value | None:
         """The value an operand is; `reread`: also one that was read before, as a residual or a second branch is."""
-        same = [v for v in reversed(self._values) if v.shape == operand.shape and v.name not in without]
-        views = [v for v in reversed(self._values) if v.name in self._viewed and v.name not in without]
-        parts = [v for v in views if _holds(v.shape, operand)]
-        unread = [v for v in (*same, *parts) if v.name in self._unread]
+        known = [v for v in reversed(self._values) if v.name not in without]
+        same = [v for v in known if v.shape == operand.shape]
+        whole = [v for v in known if math.prod(v.shape) == operand.points]
+        parts = [v for v in known if v.name in self._viewed and _holds(v.shape, operand)]
+        unread = [v for v in (*same, *whole, *parts) if v.name in self._unread]
         before = [v for v in same if v.residual] if reread else []
         return next(iter((*unread, *before, *parts, *(same if reread else ()))), None)
 

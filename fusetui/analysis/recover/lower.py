@@ -108,12 +108,10 @@ class Lowering:
         dims = flow.dims_of(source, image)
         lhs = flow.bind(source, image, dims)
         o = flow.name_dims((out,), dims)[0]
-        taken = {*dims, o}
-        plane = tuple(
-            name if size == old else flow.name_dims((size,), taken)[0]
-            for name, size, old in zip(dims[2:], shape[2:], (height, width), strict=True)
-        )
-        window = flow.name_dims((kernel_h, kernel_w), {*taken, *plane})
+        fresh = flow.name_dims(shape[2:], {*dims, o})
+        kept = zip(dims[2:], fresh, shape[2:], (height, width), strict=True)
+        plane = tuple(name if size == old else new for name, new, size, old in kept)
+        window = flow.name_dims((kernel_h, kernel_w), {*dims, o, *plane})
         rhs = flow.bind(None, weight, (o, dims[1], *window), "weight")
         name = flow.fresh(part.label)
         reduced = tuple(d for d in (dims[1], *window) if d)

@@ -43,8 +43,8 @@ class Recovery:
 def _why_not(frame: pl.DataFrame, rows: _Rows) -> str:
     if any(token.key.operands for token in rows.tokens):
         return "no operator in this capture is known to the model: name them as PyTorch or ONNX do"
-    keys = frame["shape"].drop_nulls() if "shape" in frame.columns else []
-    if len(keys):
+    keys = frame["shape"].drop_nulls().head(1).to_list() if "shape" in frame.columns else []
+    if keys:
         return f"the shapes in this capture are not those of operators ({keys[0]}): plan a block of the model instead"
     return NO_SHAPES
 

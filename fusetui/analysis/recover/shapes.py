@@ -60,7 +60,7 @@ class Key:
 
 def parse_key(text: str | None) -> Key:
     """Operands of a shape key; a key without any tensor, or of another kind, has none."""
-    if not text:
+    if not text or text.isspace():
         return Key(())
     sizes = dict(_PRODUCT.findall(text))
     words = text.split()
