@@ -89,5 +89,5 @@ def onnx_layer(sequence: int = 128, hidden: int = 256, heads: int = 4) -> Graph:
     e = b.elementwise("gelu.plus", b.elementwise("gelu.erf", b.elementwise("gelu.div", u), flops=8.0))
     u = b.elementwise("gelu.half", b.elementwise("gelu.mul", u, e, cost_class="add"))
     y = b.elementwise("residual2", b.linear("down", u, TOKENS, bias=True), h, cost_class="add")
-    b.layout("identity", y, TOKENS)
+    b.layout("identity", y, TOKENS, view=True)
     return b.graph()
