@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 
-
 MARGIN: Final = 0.1
 
 
