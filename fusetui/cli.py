@@ -175,6 +175,7 @@ def _plan(commands: Commands) -> None:
         help="what `fusetui calibrate -o` wrote (default: *.json for this device and type in the folder constants of"
         " the configuration)",
     )
+    command.add_argument("--pareto", action="store_true", help="of each group, the tiles to choose between")
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="JSON on standard output; absent values are null")
     form.add_argument("--markdown", action="store_true", help="Markdown tables")

@@ -95,6 +95,7 @@ def constants_of(args: argparse.Namespace, hw: Hardware, dtype: str) -> tuple[Co
 
 
 def _plan(args: argparse.Namespace) -> int:
+    from fusetui.accelerator.plan import tile_options
     from fusetui.accelerator.policy import POLICIES
     from fusetui.accelerator.presets import load_hardware
     from fusetui.accelerator.sections import plan_graph
@@ -104,8 +105,11 @@ def _plan(args: argparse.Namespace) -> int:
     subject = subject_of(args)
     constants, said = constants_of(args, hw, subject.dtype)
     plans, cuts = plan_graph(subject.graph, hw, constants, subject.dtype, mode=args.launch, policies=tuple(POLICIES))
+    options = None
+    if args.pareto:
+        options = tile_options(subject.graph, hw, constants, subject.dtype, plans.plans[args.policy])
     notes = (*subject.notes, *said, *cuts)
-    print(plan_output.render(args, plans, hw, subject.captured, notes))
+    print(plan_output.render(args, plans, hw, subject.captured, notes, options))
     return 0
 
 

@@ -19,22 +19,27 @@ _HEAD = ("predicted", "measured p50", "residual", "verdict", "group")
 
 
 def render(
-    args: argparse.Namespace, plans: Plans, hw: Hardware, captured: Captured | None, notes: Sequence[str]
+    args: argparse.Namespace,
+    plans: Plans,
+    hw: Hardware,
+    captured: Captured | None,
+    notes: Sequence[str],
+    options: worksheet.Options | None = None,
 ) -> str:
-    """One document in the form that `args` asks for."""
+    """One document in the form that `args` asks for; `options` are the tiles to choose between, by group."""
     rows: tuple[GroupRow, ...] = ()
     if captured is not None:
         from fusetui.analysis.residuals import group_rows
 
         rows = group_rows(plans.plans[args.policy], captured, hw)
     if args.json:
-        sheet: dict[str, Any] = json.loads(worksheet.as_json(plans, args.policy))
+        sheet: dict[str, Any] = json.loads(worksheet.as_json(plans, args.policy, options))
         sheet["notes"] = list(notes)
         if captured is not None:
             sheet["measured"] = [_row_json(row) for row in rows]
         return json.dumps(sheet, indent=2)
     written = worksheet.as_markdown if args.markdown else worksheet.as_text
-    parts = [written(plans, args.policy)]
+    parts = [written(plans, args.policy, options)]
     if captured is not None:
         share = captured.explained_ns / captured.window_ns if captured.window_ns else 0.0
         heading = f"predicted beside measured ({share:.0%} of the device time in the capture is in the graph)"

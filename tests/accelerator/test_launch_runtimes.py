@@ -54,29 +54,31 @@ def small(folder: Path) -> Graph:
     y = m.node("MatMul", m.input("x", 64, 64), m.weight(64, 64))
     y = m.node("Softmax", m.node("Sigmoid", m.node("Add", y, m.weight(64))))
     y = m.node("Transpose", m.node("Transpose", y, perm=[1, 0]), perm=[1, 0])
-    return m.output(m.node("Identity", y)).read(folder).graph
+    return m.output(m.node("Identity", m.node("Relu", y))).read(folder).graph
 
 
 def test_a_profile_says_what_each_kernel_computes(tmp_path: Path) -> None:
     graph = small(tmp_path)
     off = [event(f"{op.name}x", op.name.rstrip("0123456789"), i, i, i) for i, op in enumerate(graph.operators)]
-    assert [k.nodes for k in runtime_kernels(graph, off, off)] == [{i} for i in range(7)]
+    assert [k.nodes for k in runtime_kernels(graph, off, off)] == [{i} for i in range(8)]
     level = [
         event("MatMul0x", "MatMul", 0, 0, 0),
-        event("Fused", "BiasSigmoid", 7, 1, 2),
+        event("Fused", "BiasSigmoid", 8, 1, 2),
         event("Softmax3x", "Softmax", 3, 3, 3),
         event("Transpose5x", "Transpose", 5, 4, 5),
+        event("Relu6x", "Relu", 6, 6, 6),
     ]
     assert runtime_kernels(graph, off, level) == [
         Kernel("MatMul", frozenset({0})),
         Kernel("BiasSigmoid", frozenset({1, 2})),  # makes what Sigmoid made
         Kernel("Softmax", frozenset({3})),
-        Kernel("Transpose", frozenset({4, 5})),  # its input has changed; the identity at the end is in nothing
+        Kernel("Transpose", frozenset({4, 5})),  # its input has changed
+        Kernel("Relu", frozenset({6})),  # the identity at the end is in nothing
     ]
     path = tmp_path / "profile.json"
     path.write_text(json.dumps([{"cat": "Session", "name": "model_run"}] * 2 + level * 2))
     assert profile_kernels(path) == level
-    assert kernels_per_run(path) == 4
+    assert kernels_per_run(path) == 5
 
 
 def test_differences_add_up(tmp_path: Path) -> None:

@@ -156,3 +156,13 @@ def test_help_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert "BLOCK|FILE" in done.stdout
     assert done.stdout.rstrip().endswith("loaded []")
+
+
+def test_tiles_to_choose_between(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["plan", model(tmp_path), "--shapes", "batch=4096", "--hardware", "A100", "--json"]
+    assert main([*command, "--pareto"]) == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["tiles"]
+    assert main(command) == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert not group.get("tiles")
