@@ -22,9 +22,10 @@ from fusetui.accelerator.hardware import Hardware, dtype_bytes
 Numbers = npt.ArrayLike
 Integers = npt.NDArray[np.int64]
 
-_TILE: Final = 128.0  # query rows of a work item, and keys of one step
+_TILE: Final = 128.0  # query rows of a work item
+_STEP: Final = 128.0  # keys of one step
 _PACKED: Final = 64.0  # rows of the matrix unit that packed query heads share
-_LEAST_SPLIT: Final = 256.0  # keys that are worth a core of their own
+_LEAST_SPLIT: Final = 128.0  # keys that are worth a core of their own
 _SOFTMAX_FLOPS: Final = 16.0  # scale, maximum, exponential, sum of one score
 _RESIDENT: Final = 0.6  # of the shared cache, before operands that come round again have left it
 _THREADS: Final = 256.0
@@ -61,6 +62,7 @@ class AttentionWork:
     waves: Floats
     split: Floats
     steps: Floats
+    tokens: Floats
 
 
 def price_attention(
@@ -86,7 +88,8 @@ def price_attention(
     extra_registers   registers per thread for values of fused neighbours
     Raises AcceleratorError on impossible shapes.
     """
-    work = attention_work(hw, batch, q_heads, kv_heads, q_len, kv_len, head_dim, dtype, causal, hot_bytes, extra_bytes)
+    shape = (batch, q_heads, kv_heads, q_len, kv_len, head_dim)
+    work = attention_work(hw, *shape, dtype, causal, hot_bytes, extra_bytes, constants.attention_packed)
     compute, memory, fixed = attention_seconds(hw, constants, work)
     registers = np.broadcast_to(_BASE_REGISTERS + np.atleast_1d(np.asarray(extra_registers, float)), compute.shape)
     excess = np.maximum(registers - hw.registers_per_thread, 0.0) if hw.registers_per_core else 0.0 * compute
@@ -122,26 +125,31 @@ def attention_work(
     causal: Numbers,
     hot_bytes: Numbers = 0,
     extra_bytes: Numbers = 0,
+    packed: bool = True,
 ) -> AttentionWork:
-    """Work items, products and bytes of fused attention."""
+    """Work items, products and bytes of fused attention.
+
+    packed   query heads that share keys are rows of one tile for any number of queries, not for single ones only
+    """
     arguments = (batch, q_heads, kv_heads, q_len, kv_len, head_dim, causal, hot_bytes, extra_bytes)
     b, h, kv, sq, sk, d, masked, hot, extra = np.broadcast_arrays(
         *(np.atleast_1d(np.asarray(a, float)) for a in arguments)
     )
     _check(b, h, kv, sq, sk, d, masked)
     element, group = dtype_bytes(dtype), h / kv
-    packed = sq * group <= _TILE
-    rows = np.where(packed, np.ceil(sq * group / _PACKED) * _PACKED, _TILE)
-    tiles = np.where(packed, 1.0, np.ceil(sq / _TILE))
-    heads = b * np.where(packed, kv, h)
+    packs = (sq == 1) | packed
+    queries = np.where(packs, sq * group, sq)
+    tiles = np.ceil(queries / _TILE)
+    rows = np.where(tiles > 1, _TILE, np.ceil(queries / _PACKED) * _PACKED)
+    heads = b * np.where(packs, kv, h)
     # Keys every tile of query rows sees, in whole steps; the last tile sees them all.
     hidden = np.where(masked > 0, np.minimum(sq, sk) * (tiles - 1) / np.maximum(2 * tiles, 1), 0.0)
-    keys = np.ceil((sk - hidden) / _TILE) * _TILE
+    keys = np.ceil((sk - hidden) / _STEP) * _STEP
     items = heads * tiles
-    idle = np.where(packed, np.floor(hw.cores / items), 1.0)
+    idle = np.where(packs & (tiles == 1), np.floor(hw.cores / items), 1.0)
     split = np.clip(idle, 1.0, np.ceil(sk / _LEAST_SPLIT))
     share = items * split / hw.cores
-    longest = np.ceil(sk / split / _TILE) * _TILE
+    longest = np.ceil(sk / split / _STEP) * _STEP
     mean_load = items * keys / hw.cores
     # Masked tiles differ in length and even out; equal ones come in whole waves.
     load = np.where(masked > 0, np.maximum(mean_load, longest), np.ceil(share) * longest)
@@ -161,7 +169,8 @@ def attention_work(
         core_share=share,
         waves=np.ceil(share),
         split=split,
-        steps=items * np.ceil(keys / _TILE),
+        steps=items * np.ceil(keys / _STEP),
+        tokens=np.where(masked > 0, b * np.minimum(sq, sk), 0.0),
     )
 
 
@@ -172,7 +181,8 @@ def attention_seconds(hw: Hardware, c: Constants, w: AttentionWork) -> tuple[Flo
     cold = w.bytes * (1 - w.hot_share) / (hw.dram_bytes_per_s * busy)
     hot = w.bytes * w.hot_share / (hw.l2_bytes_per_s or hw.dram_bytes_per_s) / c.attention_eta_l2
     split = np.where(w.split > 1, c.attention_split_ns, 0.0)
-    fixed = (c.attention_start_ns + c.attention_fill_ns * w.waves + split) * 1e-9
+    cached = c.attention_token_ns * w.tokens / hw.cores
+    fixed = (c.attention_start_ns + c.attention_fill_ns * w.waves + split + cached) * 1e-9
     return compute, cold + hot, fixed
 
 

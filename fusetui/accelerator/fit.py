@@ -1,6 +1,7 @@
-"""Robust fit of a few positive constants: least Huber loss of the log error, by Nelder and Mead's simplex (1965).
+"""Robust fit of a few positive constants: least Huber loss of the log error, by damped least squares.
 
-Deterministic, numpy only. A weak prior holds constants that the rows say nothing about at their defaults.
+Levenberg (1944) and Marquardt (1963) steps, rows reweighted by Huber's function (1964) and a prior on every constant,
+so that those the rows say nothing about stay at their defaults. Deterministic, numpy only.
 """
 
 from __future__ import annotations
@@ -12,63 +13,70 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Loss = Callable[[Floats], float]
+Predict = Callable[[Floats], Floats]
 
-_HUBER: Final = 0.15  # log error beyond which a row counts linearly: libraries pick bad kernels now and then
-_PRIOR: Final = 0.01
-_ROUNDS: Final = 40  # of the simplex, per constant
+_HUBER: Final = 0.07  # log error beyond which a row counts linearly: libraries pick bad kernels now and then
+_NOISE: Final = 0.1  # log error of one row that the prior is weighed against
+_STEP: Final = 0.02  # of the finite differences, in logarithms
+_ROUNDS: Final = 40
+_DAMPING: Final = (1e-3, 1e5)  # at first; where no step helps any more
+_STARTS: Final = (0.0, 1.0, -1.0)  # widths of the prior from its centre
 
 
 def fit_positive(
-    predict: Callable[[Floats], Floats], measured: Floats, start: Floats, low: Floats, high: Floats, spread: Floats
-) -> Floats:
-    """Constants (P,) that bring `predict(constants)` (N,) nearest to `measured` (N,), inside [low, high].
+    predict: Predict, measured: Floats, start: Floats, low: Floats, high: Floats, spread: Floats
+) -> tuple[Floats, float]:
+    """Constants (P,) that bring `predict(constants)` (N,) nearest to `measured` (N,) inside [low, high], and the loss.
 
-    spread   width of the prior around `start`, in logarithms; also the size of the first simplex
+    spread   width of the prior around `start`, in logarithms
     """
     centre, floor, ceiling = np.log(start), np.log(low), np.log(high)
 
-    def loss(x: Floats) -> float:
-        inside = np.clip(x, floor, ceiling)
-        error = np.abs(np.log(predict(np.exp(inside)) / measured))
-        huber = np.where(error < _HUBER, error * error / 2, _HUBER * (error - _HUBER / 2))
-        prior = float((((inside - centre) / spread) ** 2).sum()) * _PRIOR / len(measured)
-        return float(huber.mean()) + prior + float(((x - inside) ** 2).sum())
+    def errors(x: Floats) -> Floats:
+        return np.asarray(np.log(predict(np.exp(x)) / measured))
 
-    rounds = _ROUNDS * len(start)
-    best = simplex(loss, centre, spread / 2, rounds)
-    # A second start from the end escapes a simplex that collapsed early.
-    return np.asarray(np.exp(np.clip(simplex(loss, best, spread / 4, rounds), floor, ceiling)))
+    def loss(x: Floats, error: Floats) -> float:
+        size = np.abs(error)
+        huber = np.where(size < _HUBER, size * size / 2, _HUBER * (size - _HUBER / 2))
+        return float(huber.sum()) + _NOISE**2 / 2 * float((((x - centre) / spread) ** 2).sum())
 
-
-def simplex(loss: Loss, start: Floats, step: Floats, rounds: int) -> Floats:
-    """Point with the least loss after `rounds` of reflection, expansion, contraction or shrinking."""
-    points = np.vstack([start, start + np.diag(step)])
-    losses = np.array([loss(p) for p in points])
-    for _ in range(rounds):
-        order = np.argsort(losses, kind="stable")
-        points, losses = points[order], losses[order]
-        centre = points[:-1].mean(axis=0)
-        reflected = 2 * centre - points[-1]
-        at = loss(reflected)
-        if at < losses[0]:
-            further = 3 * centre - 2 * points[-1]
-            beyond = loss(further)
-            points[-1], losses[-1] = (further, beyond) if beyond < at else (reflected, at)
-        elif at < losses[-2]:
-            points[-1], losses[-1] = reflected, at
-        else:
-            _contract(loss, points, losses, centre, reflected, at)
-    return np.asarray(points[losses.argmin()])
+    best, least = centre, np.inf
+    for away in _STARTS:
+        x, found = _descend(
+            errors, loss, np.clip(centre + away * spread / 2, floor, ceiling), centre, spread, (floor, ceiling)
+        )
+        if found < least:
+            best, least = x, found
+    return np.asarray(np.exp(best)), least
 
 
-def _contract(loss: Loss, points: Floats, losses: Floats, centre: Floats, reflected: Floats, at: float) -> None:
-    """Pull the worst point in, or every point towards the best; in place."""
-    towards = reflected if at < losses[-1] else points[-1]
-    inside = (centre + towards) / 2
-    value = loss(inside)
-    if value < min(at, losses[-1]):
-        points[-1], losses[-1] = inside, value
-        return
-    points[1:] = (points[1:] + points[0]) / 2
-    losses[1:] = [loss(p) for p in points[1:]]
+def _descend(
+    errors: Predict,
+    loss: Callable[[Floats, Floats], float],
+    x: Floats,
+    centre: Floats,
+    spread: Floats,
+    limits: tuple[Floats, Floats],
+) -> tuple[Floats, float]:
+    """The point with the least loss that steps from `x` reach, and its loss."""
+    stiff = _NOISE**2 / spread**2
+    damping, most = _DAMPING
+    error = errors(x)
+    least = loss(x, error)
+    for _ in range(_ROUNDS):
+        slopes = np.stack([(errors(x + d) - errors(x - d)) / (2 * _STEP) for d in _STEP * np.eye(len(x))], axis=1)
+        weight = np.minimum(1.0, _HUBER / np.maximum(np.abs(error), 1e-12))
+        normal = (slopes * weight[:, None]).T @ slopes + np.diag(stiff)
+        slope = slopes.T @ (weight * error) + stiff * (x - centre)
+        before = least
+        while damping < most:
+            to = np.clip(x - np.linalg.solve(normal + damping * np.diag(np.diag(normal)), slope), *limits)
+            new = errors(to)
+            value = loss(to, new)
+            if value < least:
+                x, error, least, damping = to, new, value, max(damping / 5, 1e-6)
+                break
+            damping *= 4
+        if before - least < 1e-5 * before:
+            break
+    return x, least

@@ -21,6 +21,7 @@ _FEED: Final = 12.0  # operand feed of a matrix unit: utilisation 1 / (1 + 12 (t
 _RESIDENT: Final = 0.7  # share of the shared cache that one operand may fill and still stay
 _HOT: Final = 0.9
 _LEAST_STEPS: Final = 4  # of K, in one part of a split
+_CAST_BYTES: Final = 2.0  # activations arrive in 16 bits; narrower products start with a pass that scales and converts
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Grid:
     l2_bytes, dram_bytes traffic; split_bytes what a split of K adds to the shared cache
     busy                 tiles at work over cores, at most 1
     core_share           the same, not limited to 1
+    cast_rows, cast_bytes  (Q, 1): rows of the left operand that arrive in 16 bits and are converted, and the traffic
     """
 
     tiles: Tiles
@@ -62,6 +64,8 @@ class Grid:
     stages: Floats
     core_share: Floats
     blocks_per_core: Floats
+    cast_rows: Floats
+    cast_bytes: Floats
 
 
 def build_grid(hw: Hardware, p: Products, dtype: str) -> Grid:
@@ -82,6 +86,7 @@ def build_grid(hw: Hardware, p: Products, dtype: str) -> Grid:
     split_bytes = np.where(tiles.split > 1, 2.0 * ACCUMULATOR_BYTES * tiles.split * p.batch * p.m * p.n, 0.0)
     valid = (stages > 0) & ((tiles.split == 1) | (p.k / tiles.split >= _LEAST_STEPS * tiles.k))
     valid = valid & ((p.full_rows == 0) | ((tiles.n >= p.n) & (tiles.split == 1)))
+    cast = p.batch * p.m * (element < _CAST_BYTES)
     return Grid(
         tiles=tiles,
         valid=valid & (stages > 0),
@@ -96,6 +101,8 @@ def build_grid(hw: Hardware, p: Products, dtype: str) -> Grid:
         stages=stages,
         core_share=share,
         blocks_per_core=_blocks_per_core(hw, tiles, registers, sram + p.reserved_sram),
+        cast_rows=cast,
+        cast_bytes=cast * p.k * (_CAST_BYTES + element),
     )
 
 

@@ -21,6 +21,7 @@ from fusetui.accelerator.hardware import Hardware
 Numbers = npt.ArrayLike
 Integers = npt.NDArray[np.int64]
 
+_RESIDENT: Final = 0.6  # of the shared cache, before operands that come round again have left it
 _CHUNK: Final = 1 << 17  # cells of one enumeration: its arrays stay near the caches and under 64 MiB together
 
 
@@ -126,8 +127,17 @@ def matmul_terms(hw: Hardware, c: Constants, g: Grid) -> Terms:
     hidden = longest * ((compute / longest) ** p + (l2 / longest) ** p + (dram / longest) ** p) ** (1 / p)
     split = np.where(g.tiles.split > 1, c.split_ns * 1e-9 + (g.split_bytes / l2_rate if l2_rate else 0.0), 0.0)
     fixed = c.start_ns * 1e-9 + split
-    total = np.where(g.valid, fixed + hidden + spill, np.inf)
+    total = np.where(g.valid, fixed + hidden + spill + cast_seconds(hw, c, g), np.inf)
     return Terms(compute, l2, dram, spill, fixed, total)
+
+
+def cast_seconds(hw: Hardware, c: Constants, g: Grid) -> Floats:
+    """Time (Q, 1) of the pass that scales 16-bit activations to a narrower type, 0 for types of 16 bits and more."""
+    fits = np.clip(2 * _RESIDENT * hw.l2_bytes / np.maximum(g.cast_bytes, 1.0) - 1, 0.0, 1.0)
+    cold = g.cast_bytes * (1 - fits) / hw.dram_bytes_per_s
+    hot = g.cast_bytes * fits / (hw.l2_bytes_per_s or hw.dram_bytes_per_s)
+    rows = c.cast_row_ns * 1e-9 * np.ceil(g.cast_rows / hw.cores)
+    return np.where(g.cast_rows > 0, c.cast_start_ns * 1e-9 + rows + (cold + hot) / c.cast_eta, 0.0)
 
 
 def products(batch: Numbers, m: Numbers, n: Numbers, k: Numbers, *added: Numbers) -> Products:

@@ -7,6 +7,7 @@ Below half occupancy the bandwidth falls with its square: a public kernel at 12.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -24,11 +25,39 @@ from fusetui.accelerator.hardware import Hardware
 Numbers = npt.ArrayLike
 
 _ENOUGH: Final = 0.5  # occupancy that still hides memory latency
-_THREADS: Final = 256.0  # of a block without rows
 _RESIDENT: Final = 0.6  # of the shared cache, before operands that come round again have left it
-# Threads that share one row, and how often a row is read.
+_REGISTER_ROW: Final = 4096.0  # bytes of a row that softmax kernels keep in registers
+_FORGETS: Final = 8.0  # how sharply a row is lost from a core's own memory once it no longer fits
+_IDLE: Final = 0.5  # share of the time of idle lanes that is not hidden
+
+
+@dataclass(frozen=True, slots=True)
+class RowKernel:
+    """How libraries run a row operator.
+
+    threads   that share a row, at most
+    reads     of the row; more than two: rows of up to 4 KiB stay in registers, and threads are a power of two
+    lone      time of a block that runs alone, as a share of the time of a full wave
+    centre    rows at work, over a core's own memory, at which half of the later reads miss it
+    width     bytes a thread loads at once: threads without a whole vector idle; 0 where that does not matter
+    """
+
+    threads: float
+    reads: float = 1.0
+    lone: float = 1.0
+    centre: float = 1.0
+    width: float = 0.0
+
+
+_PLAIN: Final = RowKernel(256.0)
 _ROWS: Final = MappingProxyType(
-    {"norm": (1024.0, 2), "layernorm": (128.0, 2), "softmax": (256.0, 1), "gated": (1024.0, 1), "rope": (512.0, 1)}
+    {
+        "norm": RowKernel(1024.0, reads=2, lone=0.9),
+        "layernorm": RowKernel(128.0, reads=2, lone=0.9, width=16),
+        "softmax": RowKernel(1024.0, reads=3, lone=0.9, centre=2.0, width=16),
+        "gated": RowKernel(1024.0, lone=0.7),
+        "rope": RowKernel(512.0, lone=0.25),
+    }
 )
 
 
@@ -83,12 +112,19 @@ def price_vectors(
 
 @dataclass(frozen=True, slots=True)
 class VectorWork:
-    """Arrays (Q,): traffic before constants. `wave_loss` is the time of all waves over that of full ones."""
+    """Arrays (Q,): traffic before constants.
+
+    wave_loss   time of all waves over that of full ones
+    idle_loss   time with idle lanes in a row over that without
+    blocks      rows that one after the other share a place on a core
+    """
 
     bytes: Floats
     dram_bytes: Floats
     hot_share: Floats
     wave_loss: Floats
+    idle_loss: Floats
+    blocks: Floats
     waves: Floats
     threads: Floats
 
@@ -97,19 +133,37 @@ def vector_work(
     hw: Hardware, read: Floats, written: Floats, rows: Floats, hot: Floats, kinds: npt.NDArray[np.str_]
 ) -> VectorWork:
     """Traffic and wave quantisation of vector operators."""
-    shape = np.array([_ROWS.get(str(kind), (_THREADS, 1)) for kind in kinds])
-    threads, passes = shape[:, 0], shape[:, 1]
+    shape = np.array([dataclasses.astuple(_ROWS.get(str(kind), _PLAIN)) for kind in kinds]).T
+    threads, reads, lone, centre, width = shape
+    by_row, row_bytes = rows > 0, read / np.maximum(rows, 1)
+    vectors = row_bytes / np.maximum(width, 1.0)
+    threads = np.where(
+        (reads > 2) & by_row, np.clip(2 ** np.floor(np.log2(np.maximum(vectors, 1))), 32, threads), threads
+    )
+    in_registers = (reads > 2) & (row_bytes <= _REGISTER_ROW)
     most = hw.max_threads_per_core
     blocks = np.clip(np.floor(most / threads), 1, hw.max_blocks_per_core) if most else np.ones_like(threads)
-    row_bytes = read / np.maximum(rows, 1)
     held = hw.sram_bytes_per_core / np.maximum(blocks * row_bytes, 1.0)
-    again = np.where((rows > 0) & (passes > 1), np.clip(1 - held**3, 0.0, 1.0), 0.0)
-    moved = read * (1 + again) + written
-    waves = np.where(rows > 0, np.ceil(rows / (hw.cores * blocks)), 1.0)
-    loss = np.where(rows > 0, waves * hw.cores * blocks / np.maximum(rows, 1), 1.0)
+    lost = np.where(by_row & ~in_registers, (reads - 1) / (1 + (held / centre) ** _FORGETS), 0.0)
+    moved = read * (1 + lost) + written
+    waves = np.where(by_row, rows / (hw.cores * blocks), 1.0)
+    last = waves - np.floor(waves)
+    slots = np.floor(waves) + np.where(last > 0, lone + (1 - lone) * last, 0.0)
+    idle = np.where(
+        (width > 0) & by_row & ~in_registers, np.ceil(vectors / threads) * threads / np.maximum(vectors, 1), 1.0
+    )
     fits = np.clip(2 * _RESIDENT * hw.l2_bytes / np.maximum(moved, 1.0) - 1, 0.0, 1.0)
     share = np.minimum(hot / np.maximum(moved, 1.0), 1.0) * fits
-    return VectorWork(moved, moved * (1 - share), share, loss, waves, threads)
+    return VectorWork(
+        bytes=moved,
+        dram_bytes=moved * (1 - share),
+        hot_share=share,
+        wave_loss=slots / waves,
+        idle_loss=1 + _IDLE * (idle - 1),
+        blocks=np.where(by_row, waves, 0.0),
+        waves=np.ceil(waves),
+        threads=threads,
+    )
 
 
 def _price(
@@ -124,7 +178,7 @@ def _price(
     occupancy, derate = _occupancy(hw, registers, w.threads)
     eta = np.array([c.vector_eta[str(k)] for k in kinds])
     hot_eta = np.array([c.vector_hot_eta[str(k)] for k in kinds])
-    memory = move_seconds(hw, w, eta, hot_eta) / np.where(w.hot_share > 0.5, np.sqrt(derate), derate)
+    memory = move_seconds(hw, w, eta, hot_eta, c.vector_block_ns) / np.where(w.hot_share > 0.5, np.sqrt(derate), derate)
     excess = np.maximum(registers - hw.registers_per_thread, 0.0) if hw.registers_per_core else np.zeros_like(registers)
     # An element needs about one thread's registers in turn; every spilled one is written and read.
     spill_bytes = excess * 4 * 2 * (w.bytes / 32)
@@ -144,11 +198,12 @@ def _price(
     )
 
 
-def move_seconds(hw: Hardware, w: VectorWork, eta: Floats, hot_eta: Floats) -> Floats:
+def move_seconds(hw: Hardware, w: VectorWork, eta: Floats, hot_eta: Floats, block_ns: float) -> Floats:
     """Time of the traffic: cold bytes at one share of the DRAM bandwidth, hot ones at another, rows in whole waves."""
     cold = w.dram_bytes / (hw.dram_bytes_per_s * eta)
     hot = w.bytes / (hw.dram_bytes_per_s * hot_eta)
-    return np.asarray(np.maximum(cold + hot * w.hot_share, hot * w.wave_loss))
+    moved = np.maximum(cold + hot * w.hot_share, hot * w.wave_loss) * w.idle_loss
+    return np.asarray(moved + block_ns * 1e-9 * w.blocks)
 
 
 def _occupancy(hw: Hardware, registers: Floats, threads: Floats) -> tuple[Floats, Floats]:

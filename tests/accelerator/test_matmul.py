@@ -169,3 +169,16 @@ def test_pareto_holds_the_fastest_and_nothing_beaten() -> None:
     for at in range(len(front.time_ns)):
         others = np.delete(keys, at, axis=1)
         assert not (others <= keys[:, [at]]).all(axis=0).any()
+
+
+def test_narrow_products_pay_for_converting_their_activations() -> None:
+    h100 = load_hardware("H100")
+    c = default_constants(h100, "fp8")
+    free = dataclasses.replace(c, cast_start_ns=0.0, cast_row_ns=0.0, cast_eta=1e12)
+    m, n, k = 66000, 512, 8192
+    paid, unpaid = (price_matmuls(h100, x, 1, m, n, k, dtype="fp8").time_ns[0] for x in (c, free))
+    # Far beyond the cache: 2 bytes read and 1 written per value, and 500 rows on each of 132 cores.
+    moved = 3 * m * k / (3.352e12 * c.cast_eta) * 1e9
+    assert paid - unpaid == pytest.approx(c.cast_start_ns + 500 * c.cast_row_ns + moved, rel=1e-6)
+    wide = [price_matmuls(h100, x, 1, m, n, k, dtype="bf16").time_ns[0] for x in (c, free)]
+    assert wide[0] == wide[1]
