@@ -80,6 +80,8 @@ class _Device:
     def _next(self, needed: list[float]) -> None:
         soonest = min(needed)
         self.next = needed.index(soonest)
+        if needed.count(soonest) > 1:  # as in `events.run`, the lowest core first
+            self.next = min((core, i) for i, core in enumerate(self.core) if needed[i] == soonest)[1]
         self.next_ns = self.then_ns + max(ceil(soonest - _ROUNDING_NS), 0)
 
 

@@ -17,7 +17,7 @@ from fusetui.accelerator.errors import AcceleratorError
 from fusetui.accelerator.runtime.config import Config
 from fusetui.accelerator.runtime.load import Load
 from fusetui.accelerator.runtime.lookup import find, kernel_parts
-from fusetui.accelerator.runtime.outcome import ADAPTED, COMPONENTS, GENERIC, LAUNCH, RECOMPILED, Outcome
+from fusetui.accelerator.runtime.outcome import ADAPTED, COMPONENTS, GENERIC, HIT, LAUNCH, RECOMPILED, Outcome
 from fusetui.accelerator.runtime.paths import PlanTable
 from fusetui.accelerator.runtime.steps import Costs, Steps, settle
 from fusetui.accelerator.runtime.types import Ints
@@ -51,7 +51,7 @@ def _costs(load: Load, config: Config, decode: PlanTable) -> Costs:
     bucket, mapping = find(sizes, config.lookup)
     none = np.zeros_like(sizes)
     step = kernel_parts(decode, sizes, bucket, mapping == GENERIC, none, np.ones(len(sizes)))[0]
-    step[0] = 0
+    step[0], mapping[0] = 0, HIT
     return Costs(table, prefill, step, bucket, mapping)
 
 

@@ -17,6 +17,7 @@ from fusetui.accelerator.runtime.outcome import (
     LAUNCH,
     MISPLACED,
     QUEUE,
+    RECOMPILED,
     SLOW,
     STALL,
     Jobs,
@@ -135,6 +136,7 @@ def _jobs(load: Load, config: Config, costs: Costs, steps: Steps, decode: Ints) 
     keep = np.stack([joined > 0, steps.running > 0], axis=1).ravel()
     start = pairs(steps.start_ns, between)
     bucket, mapping = costs.bucket[steps.running], costs.mapping[steps.running]
+    mapping = np.where((mapping == RECOMPILED) & (steps.stall_ns == 0), HIT, mapping)
     zeros = np.zeros(t, np.int64)
     jobs = Jobs(
         stream=pairs(stream, several), table=pairs(table, len(config.tables)), requests=pairs(joined, steps.running),
