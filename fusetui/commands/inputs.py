@@ -12,8 +12,8 @@ from fusetui.data import data_dir
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.source import Source, Trace
 
-_LIVE_WORDS = ("host", "sim", "-")
-_LIVE_PREFIXES = ("sim:", "unix:", "tcp:")
+_LIVE_WORDS = ("host", "sim", "load", "-")
+_LIVE_PREFIXES = ("sim:", "load:", "unix:", "tcp:")
 
 
 def is_live(spec: str) -> bool:

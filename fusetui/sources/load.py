@@ -1,9 +1,10 @@
-"""A simulated accelerator as a source, for looking around without hardware and for tests that need known truth.
+"""Made-up load as a source, as much as is asked for: for trying how much a view can take, and for tests of queues.
 
 Deterministic: the same seed gives the same rows, whatever the speed and whenever it is polled. Kernels really queue
 (first come first served on each core), so queue waits, depth and tails follow from the arrivals, and everything that
 arrives comes out. Every minute, from second 20 to 30, core 3 of device 0 runs 2.2 times slower and prefill requests
-come in a burst. The header says `simulated`; no number is of a real device.
+come in a burst. The header says `synthetic load`: its plans, kernels and
+times are invented; for an accelerator as the model has it see `fusetui.sources.simulated`.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from typing import Final
 
 import pyarrow as pa
 
-from fusetui.sources.simulated_device import CHUNK_NS, Device
-from fusetui.sources.simulated_load import ROWS_PER_REQUEST, SLOW_CORE
-from fusetui.sources.simulated_rows import PLAN, Columns, Rows, to_batch
+from fusetui.sources.load_device import CHUNK_NS, Device
+from fusetui.sources.load_rows import PLAN, Columns, Rows, to_batch
+from fusetui.sources.load_work import ROWS_PER_REQUEST, SLOW_CORE
 from fusetui.sources.spec import OpenOptions, parameters
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.source import SourceHealth, Transport
 
-NAMES: Final = ("sim",)
-SYNTAX: Final = "sim, sim:seed=3,rate=20000,speed=1,devices=2,cores=8: a simulated accelerator"
+NAMES: Final = ("load",)
+SYNTAX: Final = "load, load:seed=3,rate=200000,speed=1,devices=2,cores=8: made-up load, up to 2 million events a second"
 
 _ROWS_PER_POLL: Final = 250_000
 _FARTHEST_BEHIND_NS: Final = 2_000_000_000
@@ -32,8 +33,8 @@ _MAX_RATE: Final = 2_000_000.0
 _HISTORY_S: Final = 60.0
 
 
-class SimulatedSource:
-    """Simulated telemetry, paced by a clock.
+class LoadSource:
+    """Made-up telemetry, paced by a clock.
 
     rate      rows per simulated second when all is well, about
     speed     simulated time per wall time; a machine too slow for rate x speed simulates slower, and loses nothing
@@ -56,8 +57,8 @@ class SimulatedSource:
         if not (0 < rate <= _MAX_RATE and 0 < speed <= 1000 and 1 <= devices <= 64 and SLOW_CORE < cores <= 256):
             raise ValueError("rate 1 to 2 million, speed up to 1000, 1 to 64 devices, 4 to 256 cores each")
         self.header = Header(
-            source="simulated",
-            hardware={"devices": f"{devices} simulated", "cores": f"{cores} per device"},
+            source="synthetic load",
+            hardware={"devices": f"{devices} made up", "cores": f"{cores} per device"},
             build={"seed": str(seed)},
             plans={PLAN: "shapes of the first two buckets of each stream"},
         )
@@ -98,12 +99,12 @@ class SimulatedSource:
 
     def health(self) -> SourceHealth:
         return SourceHealth(
-            name="simulated",
+            name="synthetic load",
             state="ended" if self._closed.is_set() else "live" if self._batches else "waiting",
             rows=self._taken,
             batches=self._batches,
             lag_ns=0 if self._batches else None,
-            detail="simulated accelerator",
+            detail="made-up load",
         )
 
     def close(self) -> None:
@@ -120,11 +121,11 @@ class SimulatedSource:
         self._began_ns += max(0, behind_ns - _FARTHEST_BEHIND_NS)
 
 
-def open_spec(spec: str, options: OpenOptions) -> SimulatedSource:
-    """`sim` with optional seed, rate, speed, devices and cores."""
+def open_spec(spec: str, options: OpenOptions) -> LoadSource:
+    """`load` with optional seed, rate, speed, devices and cores."""
     given = parameters(spec, ("seed", "rate", "speed", "devices", "cores"))
     try:
-        return SimulatedSource(
+        return LoadSource(
             seed=int(given.get("seed", 0)),
             rate=given.get("rate", 5_000.0),
             speed=given.get("speed", 1.0),

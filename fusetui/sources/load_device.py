@@ -1,4 +1,4 @@
-"""The simulated accelerator: requests become kernels, kernels queue first come first served on their core."""
+"""The made-up device: requests become kernels, kernels queue first come first served on their core."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from fusetui.sources.simulated_load import (
+from fusetui.sources.load_work import (
     KERNEL_WORK,
     KERNELS_OF,
     LAUNCH_NS,

@@ -1,4 +1,4 @@
-"""What happened on the simulated accelerator as contract rows, in order of completion."""
+"""What happened on the made-up device as contract rows, in order of completion."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from fusetui.sources.simulated_device import CHUNK_NS, Device, Kernels
-from fusetui.sources.simulated_load import (
+from fusetui.sources.load_device import CHUNK_NS, Device, Kernels
+from fusetui.sources.load_work import (
     INCIDENT_FROM_NS,
     KERNEL_DRAM,
     KERNEL_FLOPS,
@@ -25,7 +25,7 @@ from fusetui.sources.simulated_load import (
 from fusetui.sources.words import coded
 from fusetui.telemetry.schema import COUNTER, EXECUTION, KINDS, MAPPINGS, MARK, REQUEST, SCHEMA, build_batch
 
-PLAN: Final = "simulated-plan"
+PLAN: Final = "made-up plan"
 _STREAMS: Final = tuple(load.name for load in LOADS)
 _COUNTERS: Final = ("dram", "power")
 _MARKS: Final = ("incident: core 3 slow, prefill burst", "incident over")

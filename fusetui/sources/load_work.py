@@ -1,4 +1,4 @@
-"""What the simulated accelerator is asked to do: streams, kernels, shapes, and an incident every minute.
+"""What the made-up device is asked to do: streams, kernels, shapes, and an incident every minute.
 
 All numbers are invented round figures that give readable panes; none describes a real device.
 """

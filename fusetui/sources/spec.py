@@ -28,14 +28,22 @@ class OpenOptions:
     stdin: BinaryIO | None = None
 
 
-def parameters(spec: str, known: tuple[str, ...]) -> dict[str, float]:
-    """The numbers in `name:key=1,key=2`. Raises TelemetryError naming what is not known or not a number."""
+def words(spec: str, known: tuple[str, ...]) -> dict[str, str]:
+    """The values in `name:key=one,key=two`. Raises TelemetryError naming what is not known."""
     _, _, rest = spec.partition(":")
-    found: dict[str, float] = {}
+    found: dict[str, str] = {}
     for part in filter(None, rest.split(",")):
         key, _, value = part.partition("=")
         if key not in known:
             raise TelemetryError(spec, f"unknown parameter {key!r}", f"known: {', '.join(known) or 'none'}")
+        found[key] = value
+    return found
+
+
+def parameters(spec: str, known: tuple[str, ...]) -> dict[str, float]:
+    """The numbers in `name:key=1,key=2`. Raises TelemetryError naming what is not known or not a number."""
+    found: dict[str, float] = {}
+    for key, value in words(spec, known).items():
         try:
             found[key] = float(value)
         except ValueError:

@@ -1,4 +1,4 @@
-"""The simulated accelerator: determinism, real queueing, conservation, and the story it tells."""
+"""The made-up load: determinism, real queueing, conservation, and the story it tells."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusetui.sources.simulated import SimulatedSource
-from fusetui.sources.simulated_device import CHUNK_NS, Device
-from fusetui.sources.simulated_load import ROWS_PER_REQUEST
+from fusetui.sources.load import LoadSource
+from fusetui.sources.load_device import CHUNK_NS, Device
+from fusetui.sources.load_work import ROWS_PER_REQUEST
 from fusetui.telemetry.schema import KINDS, SCHEMA
 
 S = 1_000_000_000
@@ -25,7 +25,7 @@ T0 = 1_700_000_000 * S
 def simulate(seconds: float, step_s: float = 0.5, **options: float) -> pa.Table:
     """Everything within `seconds`, polled every `step_s`."""
     now = [0]
-    source = SimulatedSource(start_ns=T0, monotonic_ns=lambda: now[0], **options)  # type: ignore[arg-type]
+    source = LoadSource(start_ns=T0, monotonic_ns=lambda: now[0], **options)  # type: ignore[arg-type]
     batches: list[pa.RecordBatch] = []
     speed = options.get("speed", 1.0)
     while now[0] < seconds / speed * S:
@@ -62,7 +62,7 @@ def test_the_same_seed_gives_the_same_rows_however_it_is_polled() -> None:
 
 def test_its_header_and_words_are_the_contracts() -> None:
     table = simulate(1)
-    assert SimulatedSource().header.source == "simulated"
+    assert LoadSource().header.source == "synthetic load"
     assert table.column("kind").chunk(0).dictionary.to_pylist() == list(KINDS)
 
 
@@ -171,7 +171,7 @@ def test_kernels_are_conserved_and_queue_by_lindley(seed: int, per_s: float, cor
 
 def test_a_late_poll_does_not_catch_up() -> None:
     now = [0]
-    source = SimulatedSource(start_ns=T0, rate=1000, monotonic_ns=lambda: now[0])
+    source = LoadSource(start_ns=T0, rate=1000, monotonic_ns=lambda: now[0])
     now[0] = 3600 * S
     source.poll(0)
     position = source.now_ns() or 0
@@ -182,7 +182,7 @@ def test_a_late_poll_does_not_catch_up() -> None:
 
 
 def test_close_wakes_a_waiting_poll() -> None:
-    source = SimulatedSource(speed=0.001)
+    source = LoadSource(speed=0.001)
     threading.Timer(0.1, source.close).start()
     began = time.monotonic()
     assert source.poll(30) == ()
@@ -193,4 +193,4 @@ def test_close_wakes_a_waiting_poll() -> None:
 @pytest.mark.parametrize("wrong", [{"rate": 0}, {"rate": float("nan")}, {"speed": -1}, {"cores": 2}, {"devices": 0}])
 def test_impossible_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="rate 1 to 2 million"):
-        SimulatedSource(**wrong)  # type: ignore[arg-type]
+        LoadSource(**wrong)  # type: ignore[arg-type]

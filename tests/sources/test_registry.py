@@ -9,6 +9,7 @@ import pytest
 
 from fusetui.sources.arrow import ArrowSource
 from fusetui.sources.host import HostSource
+from fusetui.sources.load import LoadSource
 from fusetui.sources.registry import open_source, source_modules
 from fusetui.sources.simulated import SimulatedSource
 from fusetui.telemetry.errors import TelemetryError
@@ -20,7 +21,9 @@ def test_each_spec_opens_its_source(tmp_path: Path) -> None:
     kinds: dict[str, type] = {
         "host": HostSource,
         "sim": SimulatedSource,
-        "sim:seed=3,rate=20000": SimulatedSource,
+        "sim:scenario=steady,seed=3": SimulatedSource,
+        "load": LoadSource,
+        "load:seed=3,rate=20000": LoadSource,
         f"unix:{tmp_path}/s": ArrowSource,
         "tcp:127.0.0.1:0": ArrowSource,
         str(tmp_path / "pipe"): ArrowSource,
@@ -33,19 +36,25 @@ def test_each_spec_opens_its_source(tmp_path: Path) -> None:
 
 
 def test_the_parameters_arrive() -> None:
-    source = open_source("sim:seed=3,devices=1,cores=4")
-    assert source.header.hardware == {"devices": "1 simulated", "cores": "4 per device"}
+    source = open_source("load:seed=3,devices=1,cores=4")
+    assert source.header.hardware == {"devices": "1 made up", "cores": "4 per device"}
     assert source.header.build == {"seed": "3"}
 
 
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
-        ("sim:sede=3", "unknown parameter 'sede'; known: seed, rate"),
-        ("sim:rate=fast", "rate is 'fast', not a number"),
-        ("sim:rate=-1", "rate 1 to 2 million"),
-        ("sim:seed=nan", "NaN"),
-        ("sim:seed=inf", "infinity"),
+        ("load:sede=3", "unknown parameter 'sede'; known: seed, rate"),
+        ("load:rate=fast", "rate is 'fast', not a number"),
+        ("load:rate=-1", "rate 1 to 2 million"),
+        ("load:seed=nan", "NaN"),
+        ("load:seed=inf", "infinity"),
+        ("sim:sede=3", "unknown parameter 'sede'; known: scenario, seed, speed"),
+        ("sim:scenario=nowhere", "nowhere: no such scenario"),
+        ("sim:seed=1.5", "1.5"),
+        ("sim:seed=-1", "not between 0 and"),
+        ("sim:speed=0", "speed 0 is not above 0"),
+        ("sim:speed=nan", "speed nan is not"),
         ("host:x=1", "unknown parameter"),
         ("tcp:0.0.0.0:0", "other machines"),
         ("nvml", "no such source; there are"),
@@ -64,4 +73,4 @@ def test_what_there_is_is_listed() -> None:
         open_source("gpu0")
     for module in source_modules():
         assert module.SYNTAX in str(caught.value)
-    assert len(source_modules()) == 3
+    assert len(source_modules()) == 4
