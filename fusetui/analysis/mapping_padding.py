@@ -95,7 +95,7 @@ class Padding:
 def padding(executions: Columns, rows: Columns, words: list[str]) -> Padding:
     """Join executions with the requests among rows; words: text of each shape id."""
     n = len(executions)
-    shape = _asked_shape(executions, rows.take((rows.kind == REQUEST) & (rows.shape >= 0)))
+    shape = _asked_shape(executions, rows, np.flatnonzero((rows.kind == REQUEST) & (rows.shape >= 0)))
     both = (shape >= 0) & (executions.shape >= 0)
     ran, asked = np.full(n, np.nan), np.full(n, np.nan)
     if both.any():
@@ -109,23 +109,24 @@ def padding(executions: Columns, rows: Columns, words: list[str]) -> Padding:
     return Padding(ran, asked, np.where(np.isnan(asked), executions.shape, shape))
 
 
-def _asked_shape(executions: Columns, requests: Columns) -> Ints:
-    """Shape id that the request of each execution asked for (n,), -1: not known."""
+def _asked_shape(executions: Columns, rows: Columns, requests: Ints) -> Ints:
+    """Shape id that the request of each execution asked for (n,), -1: not known. requests: where in rows."""
     found = np.full(len(executions), -1, np.int64)
     if not len(requests) or not len(executions):
         return found
-    ids = np.unique(requests.request)
+    request, host = rows.request[requests], rows.host[requests]
+    ids = np.unique(request)
     at = np.minimum(np.searchsorted(ids, executions.request), len(ids) - 1)
-    hosts = int(max(executions.host.max(), requests.host.max())) + 2
+    hosts = int(max(executions.host.max(), host.max())) + 2
     cell = at * hosts + executions.host + 1
-    own = np.searchsorted(ids, requests.request) * hosts + requests.host + 1
+    own = np.searchsorted(ids, request) * hosts + host + 1
     order = np.argsort(own, kind="stable")
     own = own[order]
     # The newest row of an id counts: ids may come again.
     last = np.searchsorted(own, cell, side="right") - 1
-    row = order[np.maximum(last, 0)]
+    row = requests[order[np.maximum(last, 0)]]
     hit = (last >= 0) & (own[np.maximum(last, 0)] == cell) & (ids[at] == executions.request)
-    together, mine = requests.batch[row], executions.batch
+    together, mine = rows.batch[row], executions.batch
     hit &= (mine == together) | ((mine <= 1) & (together <= 1))
-    found[hit] = requests.shape[row][hit]
+    found[hit] = rows.shape[row][hit]
     return found

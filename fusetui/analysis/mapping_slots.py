@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Bools, Codes, Floats, Ints
+from fusetui.analysis.arrays import Bools, Codes, Floats, Ints, repeated
 from fusetui.analysis.columns import EXECUTION, MARK, NULL, REQUEST, Columns, Reader
 from fusetui.analysis.keys import Keys
 from fusetui.analysis.mapping import MAX_BUCKETS, WAYS
@@ -133,13 +133,16 @@ class MappingSlots:
 
     def _add_executions(self, rows: Columns, slot: Ints) -> None:
         ran = (rows.kind == EXECUTION) & (rows.start != NULL) & (rows.end != NULL)
+        needed = (rows.plan, rows.shape, rows.mapping, rows.batch, rows.start, rows.end)
         if not ran.all():
-            rows, slot = rows.take(ran), slot[ran]
-        if len(rows) == 0:
+            needed = tuple(column[ran] for column in needed)
+            slot = repeated(int(slot[0]), len(needed[0]), np.int64) if slot.strides == (0,) else slot[ran]
+        plan, shape_id, mapping, batch, start, end = needed
+        if len(plan) == 0:
             return
-        bucket = self.buckets.of(rows.plan, rows.shape)
-        way = np.where(rows.mapping < 0, _WAYS - 1, rows.mapping)
-        service = np.maximum(rows.end - rows.start, 0)
+        bucket = self.buckets.of(plan, shape_id)
+        way = np.where(mapping < 0, _WAYS - 1, mapping)
+        service = np.maximum(end - start, 0)
         if slot.strides == (0,):
             # Most batches lie in one slot: no need to go through all of them.
             cell, into, shape = bucket * _WAYS + way, slice(int(slot[0]), int(slot[0]) + 1), (MAX_BUCKETS, 1, _WAYS)
@@ -148,13 +151,13 @@ class MappingSlots:
         size = math.prod(shape)
         self.counts[:, into] += np.bincount(cell, minlength=size).reshape(shape)
         self.time_ns[:, into] += np.bincount(cell, service, size).reshape(shape)
-        self._add_batches(rows, slot)
+        self._add_batches(batch, mapping, slot)
 
-    def _add_batches(self, rows: Columns, slot: Ints) -> None:
-        batched = rows.batch > 0
+    def _add_batches(self, batch: Codes, mapping: Codes, slot: Ints) -> None:
+        batched = batch > 0
         if not batched.any():
             return
-        batch, mapping, slot = rows.batch[batched].astype(np.int64), rows.mapping[batched], slot[batched]
+        batch, mapping, slot = batch[batched].astype(np.int64), mapping[batched], slot[batched]
         slots = len(self.batch_n)
         self.batch_sum += np.bincount(slot, batch, slots)
         self.batch_n += np.bincount(slot, minlength=slots)

@@ -61,6 +61,11 @@ def dense(*columns: Codes) -> Ints:
     return _compact(ids)
 
 
+def _some(column: Codes, rows: Ints) -> Codes:
+    """The column of some rows; one value for all (stride 0) stays so."""
+    return column[: len(rows)] if column.strides == (0,) else column[rows]
+
+
 def first_of(ids: Ints) -> Ints:
     """The first row of each dense id."""
     first = np.zeros(int(ids.max()) + 1, np.int64)
@@ -83,16 +88,16 @@ def ways_of(ran: Columns, shape: Codes) -> Ways | None:
     if not chosen.any():
         return None
     rows = np.flatnonzero(chosen)
-    some = ran.take(chosen)
-    work = dense(some.name, some.group, shape[rows])
-    cell = dense(work, some.plan, some.mapping)
-    n, t = _medians(cell, some.end - some.start)
+    asked = shape[rows]
+    work = dense(_some(ran.name, rows), _some(ran.group, rows), asked)
+    cell = dense(work, _some(ran.plan, rows), ran.mapping[rows])
+    n, t = _medians(cell, (ran.end - ran.start)[rows])
     first = first_of(cell)
-    mapping, plan = some.mapping[first], some.plan[first]
+    mapping, plan, group = ran.mapping[rows[first]], ran.plan[rows[first]], ran.group[rows[first]]
     good = n >= MIN_RUNS
     as_named = _Rivals(work[first], good, mapping, t)
-    grouped = good & (plan >= 0) & (some.group[first] >= 0)
-    kind = dense(plan, some.group[first], shape[rows][first])
+    grouped = good & (plan >= 0) & (group >= 0)
+    kind = dense(plan, group, asked[first])
     grouped &= _alone(dense(kind, mapping))
     as_group = _Rivals(kind, grouped, mapping, t)
     return Ways(
