@@ -174,6 +174,20 @@ def test_backward_nodes_have_the_sizes_of_what_they_undo() -> None:
     assert found.explained_ns == found.window_ns == 69
 
 
+def test_gradients_of_a_convolution_have_its_arithmetic() -> None:
+    sizes_of = "2x128x28x28 2x64x56x56 128x64x3x3 f32"
+    found = recovered([("aten::convolution_backward", sizes_of, 50), ("sm80_xmma_dgrad_implicit_gemm", sizes_of, 20)])
+    assert found.together == (("conv.grad", "conv.grad.2"),)
+    forward = 2 * 2 * 128 * 28 * 28 * 64 * 9
+    assert [found.graph.flops(op) for op in found.graph.operators if not op.is_view] == [forward] * 3
+
+
+def test_time_without_shapes_is_said() -> None:
+    found = recovered([("aten::mm", "8x8 8x8 f32", 60), ("graph kernel", None, 40)])
+    assert any(note.startswith("40% of the time has no input shapes") for note in found.notes)
+    assert found.unexplained == (("graph kernel", 40),)
+
+
 @pytest.mark.parametrize(
     ("name", "labels"),
     [

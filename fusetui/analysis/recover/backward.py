@@ -6,6 +6,7 @@ yet is the one a node belongs to. The gradient of a product is two products, tha
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ _KINDS: Final = MappingProxyType(
         **dict.fromkeys(("Mean", "Sum"), "reduce"),
     }
 )
+_FOUR: Final = 4
 _PRODUCT: Final = Part("grad", "product", 2.0)
 
 
@@ -55,6 +57,21 @@ def gradient(part: Part, key: Key, *, heads_last: bool = False) -> list[Step]:
             return []
 
 
+def convolution_gradient(part: Part, key: Key) -> Key | None:
+    """Operands (gradient, input, weights) of a convolution's backward pass as those of a matrix product.
+
+    For the input (N h w, O) (O, C r s), for the weights (O, N h w) (N h w, C r s); both have the forward arithmetic.
+    """
+    wide = [operand for operand in key.operands if len(operand.shape) == _FOUR]
+    if len(wide) < 3 or wide[0].shape[0] != wide[1].shape[0] or wide[0].shape[1] != wide[2].shape[0]:
+        return None
+    count, out, height, width = wide[0].shape
+    pixels, window = count * height * width, math.prod(wide[2].shape[1:])
+    if part.form == "for input":
+        return _pair((pixels, out), (out, window), wide[0].dtype)
+    return _pair((out, pixels), (pixels, window), wide[0].dtype)
+
+
 def _of_product(part: Part, key: Key) -> list[Step]:
     product = product_of(key, transposed=part.transposed)
     if product is None:
@@ -71,7 +88,7 @@ def _of_product(part: Part, key: Key) -> list[Step]:
 def _of_attention(key: Key, *, heads_last: bool) -> list[Step]:
     """Scores once more, then the gradients of values, weights, queries and keys; what is between them is small."""
     shapes: Sequence[Shape] = [operand.shape for operand in key.operands[:2]]
-    if len(shapes) < 2 or any(len(shape) != 4 for shape in shapes):
+    if len(shapes) < 2 or any(len(shape) != _FOUR for shape in shapes):
         return []
     order = (0, 2, 1, 3) if heads_last else (0, 1, 2, 3)
     (batch, heads, rows, head), (_, _, context, _) = ([shape[i] for i in order] for shape in shapes)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fusetui.accelerator.graph import Operator
-from fusetui.analysis.recover.backward import Step
+from fusetui.analysis.recover.backward import Step, convolution_gradient
 from fusetui.analysis.recover.flow import Flow, Value
 from fusetui.analysis.recover.names import Part
 from fusetui.analysis.recover.products import product_of
@@ -52,6 +52,9 @@ class Lowering:
         match part.form:
             case "product":
                 return self._product(part, key)
+            case "for input" | "for weight":
+                sizes = convolution_gradient(part, key)
+                return None if sizes is None else self._product(part, sizes)
             case "conv":
                 return self._conv(part, key, following)
             case "attention":
@@ -156,8 +159,11 @@ class Lowering:
         dims = flow.dims_of(source, first)
         scales = [operand for operand in key.operands[1:] if operand.shape == first.shape[-1:]]
         inputs = [flow.bind(source, first, dims), *(flow.bind(None, o, dims[-1:], "weight") for o in scales)]
+        for operand in key.operands[1:]:
+            if operand.shape == first.shape != first.shape[-1:]:
+                inputs.append(flow.bind(flow.find(operand, reread=True, without=inputs), operand, dims))
         name = flow.fresh(part.label)
-        online = part.cost_class == "softmax"
+        online = part.label == "softmax"
         op = Operator(name, "reduction", tuple(inputs), name, dims[-1:], part.flops, part.cost_class, online=online)
         return flow.add(op, first.shape, dims)
 

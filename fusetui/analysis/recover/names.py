@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
-Form = Literal["product", "conv", "attention", "pointwise", "row", "reduce", "gather", "copy", "view"]
+Form = Literal[
+    "product", "conv", "attention", "pointwise", "row", "reduce", "gather", "copy", "view", "for input", "for weight"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,12 @@ _MATMUL: Final = Part("matmul", "product", 2.0)
 _LINEAR: Final = Part("linear", "product", 2.0, transposed=True)
 _CONV: Final = Part("conv", "conv", 2.0)
 _ATTENTION: Final = Part("attention", "attention")
+_RELU_GRAD: Final = _pointwise("relu.grad")
+_LAYERNORM_GRAD: Final = Part("layernorm.grad", "row", 14.0, "layernorm")
+_SOFTMAX_GRAD: Final = Part("softmax.grad", "row", 5.0, "softmax")
+_BATCHNORM_GRAD: Final = Part("batchnorm.grad", "pointwise", 4.0, channel=True)
+_FOR_INPUT: Final = Part("conv.grad", "for input", 2.0)
+_FOR_WEIGHT: Final = Part("conv.grad", "for weight", 2.0)
 _GATHER: Final = Part("gather", "gather", 0.0, "gather")
 
 # Exact names of operators, in lower case and without `aten::`; several parts are one fused operator.
@@ -80,6 +88,13 @@ _OPERATORS: Final[Mapping[str, tuple[Part, ...]]] = MappingProxyType(
         **dict.fromkeys(("_scaled_dot_product_flash_attention_for_cpu",), (_ATTENTION,)),
         **dict.fromkeys(("_scaled_dot_product_efficient_attention",), (_ATTENTION,)),
         **dict.fromkeys(("_scaled_dot_product_cudnn_attention",), (_ATTENTION,)),
+        **dict.fromkeys(("threshold_backward", "relu_backward", "sigmoid_backward", "tanh_backward"), (_RELU_GRAD,)),
+        **dict.fromkeys(("gelu_backward", "silu_backward"), (_pointwise("gelu.grad", 24.0),)),
+        **dict.fromkeys(("native_batch_norm_backward", "cudnn_batch_norm_backward"), (_BATCHNORM_GRAD,)),
+        "miopen_batch_norm_backward": (_BATCHNORM_GRAD,),
+        "native_layer_norm_backward": (_LAYERNORM_GRAD,),
+        "_softmax_backward_data": (_SOFTMAX_GRAD,),
+        "convolution_backward": (_FOR_INPUT, _FOR_WEIGHT),
         # ONNX Runtime's fused operators
         "fusedmatmul": (_MATMUL, _MUL),
         "fusedgemm": (_MATMUL, _RELU),
@@ -103,7 +118,13 @@ _ONNX: Final = MappingProxyType({"transpose": "clone", "reshape": "view", "conca
 _KERNELS: Final = tuple(
     (re.compile(pattern), parts)
     for pattern, parts in (
-        (r"backward|_bwd|dgrad|wgrad", ()),
+        (r"dgrad|bwd_?data|igemm_bwd", (_FOR_INPUT,)),
+        (r"wgrad|bwd_?weight|igemm_wrw", (_FOR_WEIGHT,)),
+        (r"batch_?norm\w*backward|bn_bw", (_BATCHNORM_GRAD,)),
+        (r"layer_?norm_grad|layer_?norm_backward", (_LAYERNORM_GRAD,)),
+        (r"softmax_?backward", (_SOFTMAX_GRAD,)),
+        (r"threshold_?backward|relu_?backward", (_RELU_GRAD,)),
+        (r"backward|_bwd", ()),
         (r"memcpy dtod", (_COPY,)),
         (r"^mem(cpy|set)|nccl|all_?reduce|all_?gather|reduce_?scatter|splitk_?reduce", ()),
         (r"flash|fmha|attn_fwd|attention_kernel|unified_attention", (_ATTENTION,)),

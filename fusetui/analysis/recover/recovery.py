@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_OPERATORS: Final = 60
 NO_SHAPES: Final = "no input shapes in this capture: record with record_shapes=True"
 _LISTED: Final = 50
+_MATTERS: Final = 0.02
 _FASTEST_COPY: Final = 50.0  # bytes per ns of four-byte elements read and written: a reshape that beats it is a view
 
 
@@ -184,7 +185,9 @@ def _lower(rows: _Rows, slots: Sequence[Slot], flow: Flow) -> list[_Unit]:
                 flow.view_taken(operand)
             continue
         following = next((t.key for t in tokens[i + 1 :] if not t.is_view), Key(()))
-        steps: list[Step] = [(part, token.key if at == 0 else None) for at, part in enumerate(token.parts)]
+        steps: list[Step] = [
+            (part, token.key if at == 0 or part.form == "for weight" else None) for at, part in enumerate(token.parts)
+        ]
         if token.undoes:
             steps = _undone(token, done)
         else:
@@ -260,11 +263,25 @@ def _notes(rows: _Rows, real: Sequence[Slot], places: int, units: Sequence[_Unit
         notes.append("masks are not recorded: attention is taken to look at every key")
     if any(token.undoes for token in tokens):
         notes.append("nodes of the backward pass have the sizes of the forward operator they undo")
+    if note := _shapeless_note(rows):
+        notes.append(note)
     if note := _steps_note(rows, units):
         notes.append(note)
     if any(token.name.startswith("Torch-Compiled Region") for token in rows.tokens):
         notes.append("compiled loops leave no event on a host: their time is that of the region between operators")
     return tuple(notes)
+
+
+def _shapeless_note(rows: _Rows) -> str:
+    """How much time ran without shapes, when it is enough to matter."""
+    bare = np.array([not (token.key.operands or token.is_view or token.undoes) for token in rows.tokens])
+    share = rows.duration[bare[rows.token]].sum() / max(1, rows.duration.sum())
+    if share < _MATTERS:
+        return ""
+    return (
+        f"{share:.0%} of the time has no input shapes (replayed graphs, compilations, calls outside of operators): "
+        "record eager runs with record_shapes=True"
+    )
 
 
 def _steps_note(rows: _Rows, units: Sequence[_Unit]) -> str:
