@@ -25,7 +25,7 @@ from fusetui.telemetry.header import Header
 from fusetui.telemetry.source import SourceHealth, Transport
 
 NAMES: Final = ("load",)
-SYNTAX: Final = "load, load:seed=3,rate=200000,speed=1,devices=2,cores=8: made-up load, up to 2 million events a second"
+SYNTAX: Final = "load, load:rate=200000,devices=2: made-up load"
 
 _ROWS_PER_POLL: Final = 250_000
 _FARTHEST_BEHIND_NS: Final = 2_000_000_000

@@ -27,7 +27,7 @@ from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.source import SourceHealth, Transport
 
 NAMES: Final = ("sim",)
-SYNTAX: Final = "sim, sim:scenario=burst,seed=3,speed=2: a simulated accelerator (`fusetui simulate --list`)"
+SYNTAX: Final = "sim, sim:scenario=burst,seed=3,speed=2: a simulated accelerator"
 DEFAULT_SCENARIO: Final = "serving"
 
 _STEPS_PER_POLL: Final = 20
