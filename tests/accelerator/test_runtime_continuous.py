@@ -77,7 +77,7 @@ def test_urgent_requests_join_first() -> None:
     assert np.argsort(run.start_ns).tolist() == [0, 2, 1]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 300), st.integers(0, 50), st.integers(0, 6)), min_size=1, max_size=40),
     st.integers(1, 5), st.integers(1, 3),

@@ -74,7 +74,7 @@ def in_system(arrival: np.ndarray, end: np.ndarray) -> int:
     return total
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(loads(), configs())
 def test_every_policy_keeps_the_books(load: Load, config: Config) -> None:
     run = simulate(load, config)
@@ -96,7 +96,7 @@ def test_every_policy_keeps_the_books(load: Load, config: Config) -> None:
     assert run.parts.tobytes() == again.parts.tobytes()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(loads(), configs())
 def test_kernels_fill_their_job_from_the_stall_to_the_end(load: Load, config: Config) -> None:
     run = simulate(load, config)
@@ -147,7 +147,7 @@ def works(draw: st.DrawFn, demand: float = 0.0) -> Work:
     return Work(np.cumsum(ints(50)), ints(20), ints(200), ints(3), np.zeros(n, np.int64), np.full(n, demand))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(works(), st.sampled_from(KINDS[:7]), st.integers(1, 4), st.booleans())
 def test_the_quick_ways_agree_with_both_event_loops(work: Work, kind: str, cores: int, slow: bool) -> None:
     slowed = (Slow(0, 1.5, 100, 2000),) if slow and kind not in ("least_loaded", "shared") else ()
@@ -164,7 +164,7 @@ def test_the_quick_ways_agree_with_both_event_loops(work: Work, kind: str, cores
         assert ran(work, config, "quick").start_ns.tolist() == loops[0].start_ns.tolist()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(works(), st.integers(1, 4))
 def test_one_queue_is_what_a_list_of_free_times_gives(work: Work, cores: int) -> None:
     free = [0] * cores

@@ -1,8 +1,8 @@
 """Every point of the queueing reference through the simulator: reference, ours, error, within?
 
-    FUSETUI_CORPUS=... python tests/bench/bench_queueing.py [--kind mm1] [--most 0.8] [--scale 1.0] [--seed 1]
+    FUSETUI_CORPUS=... python tests/bench/bench_queueing.py [--kind mm1] [--above 0.8] [--most 1] [--scale 1.0] [--seed 1]
 
---most   points up to this utilisation (1: all)
+--above, --most  points above and up to this utilisation (default: all up to 0.8)
 --scale  of the number of arrivals (1: enough for the tolerances; smaller is quicker and misses some)
 """
 
@@ -24,6 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", choices=sorted(RUN))
     parser.add_argument("--most", type=float, default=0.8)
+    parser.add_argument("--above", type=float, default=-1.0)
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
@@ -35,7 +36,7 @@ def main() -> int:
     began, points, good, numbers, near = time.perf_counter(), 0, 0, 0, 0
     for kind in RUN if args.kind is None else [args.kind]:
         for i, point in enumerate(reference[kind]):
-            if load_of(kind, point) > args.most + 1e-9:
+            if not args.above < load_of(kind, point) + 1e-9 <= args.most + 2e-9:
                 continue
             checks = check(kind, point, requests_for(kind, point, args.scale), args.seed * 100 + i)
             for c in checks:
