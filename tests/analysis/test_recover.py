@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -253,3 +254,11 @@ def test_any_rows_are_accounted_for(runs: list[Run], times: int) -> None:
     assert sum(not op.is_view for op in found.graph.operators) <= MAX_OPERATORS
     names = {op.name for op in found.graph.operators}
     assert set(found.measured) <= names
+
+
+def test_the_busiest_device_is_shown() -> None:
+    frame = frame_of([("aten::mm", "8x8 8x8 f32", 60), ("aten::relu", "8x8 f32", 5), ("aten::mm", "8x8 8x8 f32", 50)])
+    found = captured_from(frame.with_columns(device=pl.Series([1, 0, 0], dtype=pl.Int32)), Header())
+    assert isinstance(found, Captured)
+    assert (found.window_ns, found.measured["matmul"].p50_ns) == (65, 60)
+    assert "the busiest of 2 devices is shown" in found.notes

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from fusetui.accelerator.errors import AcceleratorError
+from fusetui.accelerator.graph import Graph
 from fusetui.analysis.planned import Captured, Measured
-from fusetui.analysis.recover.backward import Step, gradient, undone_by
+from fusetui.analysis.recover.backward import Step, gradient
+from fusetui.analysis.recover.executions import Executions, Token, executions_of
 from fusetui.analysis.recover.flow import Flow
 from fusetui.analysis.recover.lower import Lowering, heads_last
-from fusetui.analysis.recover.names import Part, parts_of
-from fusetui.analysis.recover.sequence import Ints, Slot, runs_of
-from fusetui.analysis.recover.shapes import Key, parse_key
+from fusetui.analysis.recover.notes import notes_of
+from fusetui.analysis.recover.sequence import Ints, Slot, Unit, runs_of
+from fusetui.analysis.recover.shapes import Key
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 MAX_OPERATORS: Final = 60
 NO_SHAPES: Final = "no input shapes in this capture: record with record_shapes=True"
 _LISTED: Final = 50
-_MATTERS: Final = 0.02
-_FASTEST_COPY: Final = 50.0  # bytes per ns of four-byte elements read and written: a reshape that beats it is a view
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Recovery:
     samples: Mapping[str, Ints]
 
 
-def _why_not(frame: pl.DataFrame, rows: _Rows) -> str:
+def _why_not(frame: pl.DataFrame, rows: Executions) -> str:
     if any(token.key.operands for token in rows.tokens):
         return "no operator in this capture is known to the model: name them as PyTorch or ONNX do"
     keys = frame["shape"].drop_nulls().head(1).to_list() if "shape" in frame.columns else []
@@ -50,37 +50,9 @@ def _why_not(frame: pl.DataFrame, rows: _Rows) -> str:
     return NO_SHAPES
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """What executions of one name and shape are. `undoes`: the form of the forward operator, of a backward node."""
-
-    name: str
-    parts: tuple[Part, ...]
-    key: Key
-    undoes: str
-
-    @property
-    def is_view(self) -> bool:
-        return bool(self.parts) and self.parts[0].form == "view"
-
-    @property
-    def plannable(self) -> bool:
-        return bool(self.undoes or self.is_view or (self.parts and self.key.operands))
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Executions in order of start: token, duration and step (-1: none) of each, (rows,)."""
-
-    tokens: list[_Token]
-    token: Ints
-    duration: Ints
-    request: Ints
-
-
 def recover(frame: pl.DataFrame, header: Header, *, opened: bool = False) -> Recovery | str:
     """See `captured_from`. `opened`: the operators inside backward nodes are rows too, so that nodes are overhead."""
-    rows = _rows(frame, opened)
+    rows = executions_of(frame, opened=opened)
     if not len(rows.token):
         return "no executions in this capture: nothing ran that could be planned"
     plannable = np.array([token.plannable for token in rows.tokens])
@@ -98,38 +70,10 @@ def recover(frame: pl.DataFrame, header: Header, *, opened: bool = False) -> Rec
         graph = flow.graph(header.source or "capture")
     except AcceleratorError as error:
         return f"the recovered operators make no graph: {error}"
-    return _recovery(rows, graph, units, dtype, _notes(rows, real, places, units))
+    return _recovery(rows, graph, units, dtype, notes_of(rows, real, places, units))
 
 
-def _rows(frame: pl.DataFrame, opened: bool) -> _Rows:
-    import polars as pl
-
-    picked = [pl.col(name).cast(pl.String).fill_null("") for name in ("name", "shape")]
-    request = pl.col("request").fill_null(-1) if "request" in frame.columns else pl.lit(-1).alias("request")
-    if "shape" not in frame.columns:
-        picked[1] = pl.lit("").alias("shape")
-    if "kind" in frame.columns:
-        frame = frame.filter(pl.col("kind").cast(pl.String) == "execution")
-    frame = frame.filter(pl.col("start_ns").is_not_null() & pl.col("end_ns").is_not_null()).sort("start_ns")
-    plain = frame.select(*picked, request.cast(pl.Int64), (pl.col("end_ns") - pl.col("start_ns")).alias("took"))
-    words = plain.select("name", "shape").unique(maintain_order=True).with_row_index("token")
-    plain = plain.join(words, on=["name", "shape"], how="left", maintain_order="left")
-    token, took = plain["token"].cast(pl.Int64).to_numpy(), plain["took"].cast(pl.Int64).to_numpy()
-    mean = np.bincount(token, took, words.height) / np.maximum(np.bincount(token, minlength=words.height), 1)
-    tokens = [_token(name, shape, mean[i], opened) for i, name, shape in words.iter_rows()]
-    return _Rows(tokens, token, took, plain["request"].to_numpy())
-
-
-def _token(name: str, shape: str, mean_ns: float, opened: bool) -> _Token:
-    key, node = parse_key(shape), undone_by(name)
-    parts = () if node else parts_of(name)
-    moved = 8 * max((operand.points for operand in key.operands), default=0)
-    if name == "aten::reshape" and moved > _FASTEST_COPY * mean_ns:
-        parts = parts_of("aten::view")
-    return _Token(name, parts, key, "" if opened else node)
-
-
-def _main_dtype(rows: _Rows, slots: Sequence[Slot]) -> str:
+def _main_dtype(rows: Executions, slots: Sequence[Slot]) -> str:
     """The type most time is spent in."""
     time: Counter[str] = Counter()
     for slot in slots:
@@ -139,7 +83,7 @@ def _main_dtype(rows: _Rows, slots: Sequence[Slot]) -> str:
     return time.most_common(1)[0][0] if time else "fp32"
 
 
-def _window(rows: _Rows, slots: Sequence[Slot], room: int) -> list[Slot]:
+def _window(rows: Executions, slots: Sequence[Slot], room: int) -> list[Slot]:
     """The stretch of at most `room` operators that took most time."""
     sizes = np.array([_size(rows.tokens[slot.token]) for slot in slots])
     time = np.array([float(rows.duration[slot.rows].sum()) for slot in slots])
@@ -151,18 +95,15 @@ def _window(rows: _Rows, slots: Sequence[Slot], room: int) -> list[Slot]:
     return list(slots[start : max(int(ends[start]), start + 1)])
 
 
-def _size(token: _Token) -> int:
+def _size(token: Token) -> int:
     if token.undoes:
         return {"product": 2, "attention": 5}.get(token.undoes, 1)
     return 0 if token.is_view else sum(3 if part.form == "attention" else 1 for part in token.parts)
 
 
-_Unit = tuple[tuple[str, ...], Slot]
-
-
-def _graph_of(rows: _Rows, slots: Sequence[Slot], dtype: str) -> tuple[Flow, list[_Unit], int]:
+def _graph_of(rows: Executions, slots: Sequence[Slot], dtype: str) -> tuple[Flow, list[Unit], int]:
     """The graph of the stretch that takes most time and fits, its executions, and how many places it is of."""
-    flow, units, places = Flow(dtype), list[_Unit](), 0
+    flow, units, places = Flow(dtype), list[Unit](), 0
     for room in (MAX_OPERATORS, *range(MAX_OPERATORS - 10, 10, -10)):
         window = _window(rows, slots, room)
         flow = Flow(dtype)
@@ -173,11 +114,11 @@ def _graph_of(rows: _Rows, slots: Sequence[Slot], dtype: str) -> tuple[Flow, lis
     return flow, units, places
 
 
-def _lower(rows: _Rows, slots: Sequence[Slot], flow: Flow) -> list[_Unit]:
+def _lower(rows: Executions, slots: Sequence[Slot], flow: Flow) -> list[Unit]:
     """Operators of each execution, with where it ran."""
     lowering = Lowering(flow)
-    units: list[_Unit] = []
-    done: list[_Token] = []
+    units: list[Unit] = []
+    done: list[Token] = []
     tokens = [rows.tokens[slot.token] for slot in slots]
     for i, (slot, token) in enumerate(zip(slots, tokens, strict=True)):
         if token.is_view:
@@ -200,7 +141,7 @@ def _lower(rows: _Rows, slots: Sequence[Slot], flow: Flow) -> list[_Unit]:
     return units
 
 
-def _undone(token: _Token, done: list[_Token]) -> list[Step]:
+def _undone(token: Token, done: list[Token]) -> list[Step]:
     """Steps of a backward node: the latest forward operator of its kind is taken off `done`."""
     for at in range(len(done) - 1, -1, -1):
         if done[at].parts[0].form == token.undoes:
@@ -209,7 +150,7 @@ def _undone(token: _Token, done: list[_Token]) -> list[Step]:
     return []
 
 
-def _recovery(rows: _Rows, graph: Any, units: Sequence[_Unit], dtype: str, notes: tuple[str, ...]) -> Recovery:
+def _recovery(rows: Executions, graph: Graph, units: Sequence[Unit], dtype: str, notes: tuple[str, ...]) -> Recovery:
     places = np.full(len(rows.token), -1)
     first: dict[int, int] = {}
     for i, (_, slot) in enumerate(units):
@@ -222,8 +163,11 @@ def _recovery(rows: _Rows, graph: Any, units: Sequence[_Unit], dtype: str, notes
     kernels = {name: rows.tokens[slot.token].name for names, slot in units for name in names}
     left = places < 0
     lost: Counter[str] = Counter()
-    for token, took in zip(rows.token[left].tolist(), rows.duration[left].tolist(), strict=True):
-        lost[rows.tokens[token].name] += took
+    by_token = np.zeros(len(rows.tokens), np.int64)
+    np.add.at(by_token, rows.token[left], rows.duration[left])
+    gone = np.bincount(rows.token[left], minlength=len(rows.tokens))
+    for token in np.flatnonzero(gone):
+        lost[rows.tokens[token].name] += int(by_token[token])
     captured = Captured(
         graph=graph,
         measured={name: measured_of(times) for name, times in samples.items()},
@@ -247,50 +191,3 @@ def measured_of(times: Ints) -> Measured:
         return int(ordered[max(0, int(np.ceil(q * n - 1e-9)) - 1)])
 
     return Measured(n, rank(0.5), rank(0.95) if n >= 20 else None, int(ordered.sum()))
-
-
-def _notes(rows: _Rows, real: Sequence[Slot], places: int, units: Sequence[_Unit]) -> tuple[str, ...]:
-    """`real`: the places of one run that the model knows, `places`: of how many of them the graph is."""
-    notes = ["which operator reads which value is told from sizes: equal sizes leave a choice"]
-    counts = [len(slot.rows) for _, slot in units]
-    if max(counts) > 1:
-        times = f"{max(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-        notes.append(f"runs and repeated blocks are shown once: each operator ran {times} times")
-    if places < len(real):
-        notes.append(f"{places} of the {len(real)} places of a run are in the graph: the stretch that took most time")
-    tokens = [rows.tokens[slot.token] for _, slot in units]
-    if any(part.form == "attention" for token in tokens for part in token.parts):
-        notes.append("masks are not recorded: attention is taken to look at every key")
-    if any(token.undoes for token in tokens):
-        notes.append("nodes of the backward pass have the sizes of the forward operator they undo")
-    if note := _shapeless_note(rows):
-        notes.append(note)
-    if note := _steps_note(rows, units):
-        notes.append(note)
-    if any(token.name.startswith("Torch-Compiled Region") for token in rows.tokens):
-        notes.append("compiled loops leave no event on a host: their time is that of the region between operators")
-    return tuple(notes)
-
-
-def _shapeless_note(rows: _Rows) -> str:
-    """How much time ran without shapes, when it is enough to matter."""
-    bare = np.array([not (token.key.operands or token.is_view or token.undoes) for token in rows.tokens])
-    share = rows.duration[bare[rows.token]].sum() / max(1, rows.duration.sum())
-    if share < _MATTERS:
-        return ""
-    return (
-        f"{share:.0%} of the time has no input shapes (replayed graphs, compilations, calls outside of operators): "
-        "record eager runs with record_shapes=True"
-    )
-
-
-def _steps_note(rows: _Rows, units: Sequence[_Unit]) -> str:
-    """How many steps had the sizes of the graph, when others had not."""
-    mine = np.unique(rows.request[np.concatenate([slot.rows for _, slot in units])])
-    mine = mine[mine >= 0]
-    steps = np.unique(rows.request[rows.request >= 0]).size
-    if not 0 < len(mine) < steps:
-        return ""
-    within = np.isin(rows.request, mine)
-    share = rows.duration[within].sum() / max(1, rows.duration.sum())
-    return f"{len(mine)} of {steps} steps have these sizes and took {share:.0%} of the time; the others are left out"

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
-MAX_SEQUENCE: Final = 20_000  # executions searched for a period; the rest are matched by name and shape
+MAX_SEQUENCE: Final = 12_000  # executions searched for a period; the rest are matched by name and shape
 _MAX_PERIOD: Final = 2_500
 _MAX_DEPTH: Final = 12
+_LEAST_SHARE: Final = 50  # a repetition that saves less than one part in this many is chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,10 @@ class Slot:
 
     token: int
     rows: Ints
+
+
+Unit = tuple[tuple[str, ...], Slot]
+"""Operators that ran in one execution, and where it ran."""
 
 
 def runs_of(tokens: Ints, requests: Ints, weights: Ints) -> list[Slot]:
@@ -77,7 +82,8 @@ def best_repeat(tokens: Ints) -> tuple[int, int, int] | None:
     A period of one is no block: the same operator twice in a row is two operators.
     """
     best: tuple[int, int, int] | None = None
-    saved = 0
+    saved = len(tokens) // _LEAST_SHARE
+    tokens = tokens.astype(np.int32)  # half the memory to walk through
     for period in range(2, min(len(tokens) // 2, _MAX_PERIOD) + 1):
         if len(tokens) - period <= saved:
             break
