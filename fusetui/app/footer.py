@@ -27,12 +27,19 @@ def fit_hints(entries: Sequence[Hint], width: int) -> list[Hint]:
 
 
 def join_screens(entries: Sequence[Hint], here: str) -> list[Hint]:
-    """The screens' entries as one, for narrow screens: `1-4` and the name of the one that is shown."""
+    """The screens' entries as one, for narrow screens: `1-5 8` and the name of the one that is shown."""
     screens = [entry for entry in entries if entry[0] in _SCREEN_KEYS]
     if len(screens) < 2:
         return list(entries)
-    joined = (f"{screens[0][0]}-{screens[-1][0]}", here, 1)
+    joined = (_ranges([int(key) for key, _, _ in screens]), here, 1)
     return [joined, *(entry for entry in entries if entry[0] not in _SCREEN_KEYS)]
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """`1-5 8` for 1 2 3 4 5 8."""
+    starts = [n for n in numbers if n - 1 not in numbers]
+    ends = [n for n in numbers if n + 1 not in numbers]
+    return " ".join(f"{a}-{b}" if b > a else str(a) for a, b in zip(starts, ends, strict=True))
 
 
 class Footer(Line):

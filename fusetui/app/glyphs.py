@@ -20,7 +20,7 @@ _TO_ASCII: Final = str.maketrans(
         **dict(zip("▏▎▍▌▋▊▉", "|||||==", strict=True)),
         **dict(zip("░▒▓", ".:%", strict=True)),
         **dict(zip("✓▲✗◆⚑●○▶◀▸◂↑↓→←", "+!x*P*o><><^v><", strict=True)),
-        **dict(zip("—–−·…≥≤≈×µλΣ∞²‥△∅", "---..><~xuLS^2:dO", strict=True)),
+        **dict(zip("—–−·…≥≤≈±×µλΣ∞²‥△∅", "---..><~~xuLS^2:dO", strict=True)),
     }
 )
 

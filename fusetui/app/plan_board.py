@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 RECOVER_ROWS: Final = 20_000
 """Newest executions that the operators of a capture are looked for in."""
+READ_EVERY_S: Final = 10.0
+"""However fast a replay runs: as often as this, at most, its operators are looked for by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class _Looked:
     filter_text: str
     start_ns: int
     end_ns: int
+    at_s: float
 
 
 class PlanBoard:
@@ -49,6 +53,11 @@ class PlanBoard:
         self._begun = False
         self._device_known = False
         self._device: str | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether a plan was ever asked for."""
+        return self._begun
 
     @property
     def answer(self) -> Answer | None:
@@ -168,12 +177,13 @@ class PlanBoard:
         seen = self._looked
         if seen is None or seen.filter_text != snapshot.filter_text:
             return True
-        return snapshot.window_start_ns >= seen.end_ns or snapshot.now_ns <= seen.start_ns
+        elsewhere = snapshot.window_start_ns >= seen.end_ns or snapshot.now_ns <= seen.start_ns
+        return elsewhere and time.monotonic() - seen.at_s >= READ_EVERY_S
 
     def _recovery(self, snapshot: Snapshot) -> Recover:
         from fusetui.analysis.recover import captured_from  # only when it is asked for: the first frame must not wait
 
-        self._looked = _Looked(snapshot.filter_text, snapshot.window_start_ns, snapshot.now_ns)
+        self._looked = _Looked(snapshot.filter_text, snapshot.window_start_ns, snapshot.now_ns, time.monotonic())
         feed, header = self._feed, snapshot.header
         query = RowQuery(kind="execution", order="time", limit=RECOVER_ROWS)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fake_feed import feed_of, hostile_feed
+from fake_plan import fake_planned
 from shell_app import make_app
 from textual.geometry import Region
 from textual.pilot import Pilot
@@ -22,14 +23,25 @@ from fusetui.app.screens.base import TelemetryScreen
 from fusetui.telemetry.text import safe_text
 
 STATES = ("live", "paused", "ended", "nothing", "no data", "one device", "64 devices")
-SCREENS = ("overview", "tail", "queue", "cores")
+SCREENS = ("overview", "tail", "queue", "cores", "fusion", "whatif")
 STORED = Path(__file__).parent / "screens"
 
 
+@pytest.fixture(autouse=True)
+def fixed_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model's numbers change with the model, these screens must not."""
+    monkeypatch.setattr("fusetui.app.planner.make_planned", fake_planned)
+    monkeypatch.setattr("fusetui.analysis.recover.captured_from", lambda *_: "no input shapes in this capture")
+
+
 async def settle(pilot: Pilot[Any]) -> None:
-    """Let keys, timers and screens come to rest."""
+    """Let keys, timers, plans and screens come to rest."""
     await pilot.pause()
     await pilot.pause(0.02)
+    app = pilot.app
+    while isinstance(app, FusetuiApp) and app.board.asked and app.board.planner.busy:
+        await pilot.pause(0.02)
+    await pilot.pause()
 
 
 def screen_text(app: FusetuiApp) -> str:
@@ -88,7 +100,7 @@ async def test_every_screen_at_every_size(tmp_path: Path, state: str) -> None:
         for number, size in enumerate(SIZES if state == "playing" else SIZES[1::3]):
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            app.action_show(SCREENS[(number + number // 4) % 4])
+            app.action_show(SCREENS[(number + number // 6) % 6])
             await pilot.pause()
             assert app.size == size
             assert_tidy(app)
@@ -156,7 +168,7 @@ async def test_hostile_strings_in_every_field_of_every_screen(tmp_path: Path) ->
             hostile = hostile_feed(text)
             feed.base, feed.frame = hostile.base, hostile.frame
             app.source_title = safe_text(text)
-            app.action_show(SCREENS[number % 4])
+            app.action_show(SCREENS[number % 6])
             await settle(pilot)
             app.tick(now=True)
             await pilot.pause()
@@ -195,6 +207,7 @@ async def test_screens_look_as_stored(tmp_path: Path, monkeypatch: pytest.Monkey
     """FUSETUI_UPDATE=1 stores what they look like now: then look at the difference."""
     monkeypatch.setattr(SelfCost, "update", lambda *_: None)
     app = make_app(feed_of("playing"), tmp_path, glyphs=glyphs)
+    app.board.changes["bandwidth"] = 2.0
     async with app.run_test(size=GOLDEN_SIZES[0]) as pilot:
         for size in GOLDEN_SIZES:
             await pilot.resize_terminal(*size)

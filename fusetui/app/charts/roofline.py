@@ -19,6 +19,7 @@ from fusetui.app.palette import SELECTED, Ink
 Taken = npt.NDArray[np.bool_]
 
 _LABEL_CELLS: Final = 14
+_MAX_DECADES: Final = 9
 _AXIS_CELLS: Final = 6
 _HEADROOM: Final = 2.5
 _POINT: Final = "●"
@@ -75,9 +76,9 @@ def draw_roofline(canvas: Canvas, points: Sequence[Point], roofs: Roofs) -> None
 
 
 def _decades(values: Sequence[float]) -> Scale:
-    """Whole decades around the values, one at least."""
+    """Whole decades around the values, one at least; what lies too far below the largest sits on the edge."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    return Scale(10.0**low, 10.0 ** max(high, low + 1), log=True)
+    return Scale(10.0 ** max(low, high - _MAX_DECADES), 10.0 ** max(high, low + 1), log=True)
 
 
 def _cell(plot: Canvas, across: Scale, up: Scale, intensity: float, rate: float) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import Ink
-from fusetui.app.panes.plan_pane import PlanPane
+from fusetui.app.panes.plan_pane import PlanPane, signed
 from fusetui.app.planner import Answer
 
 _LABEL_CELLS = 13
@@ -49,8 +49,14 @@ Blind to        whether a device like this can be built or bought."""
         return self.TITLE
 
     def _trust_marks(self) -> tuple[str, bool]:
-        changes = len(self.board.changes) if self.board else 0
-        return (f"{changes} changed" if changes else "as today"), False
+        answer = self.board.answer if self.board else None
+        if self.board is None or not self.board.changes:
+            return "as today", False
+        if answer is None or answer.today is None or answer.predicted is None:
+            return f"{len(self.board.changes)} changed", False
+        # The one number that must be seen even where the comparison has no room.
+        today, then = (plan.plan.totals.predicted_ns for plan in (answer.today, answer.predicted))
+        return f"time {signed(then / today - 1)} · {len(self.board.changes)} changed", False
 
     def keys(self, snapshot: Snapshot | None) -> Sequence[str]:
         return [knob.name for knob in self.board.knobs] if self.board else []

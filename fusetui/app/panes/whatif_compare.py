@@ -38,7 +38,7 @@ class Measure:
 
 
 class WhatIfComparePane(PlanPane):
-    TITLE = "Today and what if"
+    TITLE = "What if"
     UNITS = "model, nothing is applied"
     HELP = f"""The plan as things are, the plan under the knobs, and what is different.
 
@@ -83,10 +83,8 @@ def _draw_measure(
     loud = Ink.STRONG if moved else Ink.FG
     draw_row(canvas, y, _COLUMNS, places, texts, (Ink.DIM, Ink.FG, loud, loud if moved else Ink.DIM, Ink.FG))
     place = next(((x, cells) for i, x, cells in places if i == _METER), None)
-    if place is not None and today is not None and then is not None and max(today, then) > 0:
-        draw_meter(
-            canvas, place[0], y, min(_METER_CELLS, place[1]), then / max(today, then), DATA if moved else Ink.DIM
-        )
+    if moved and place is not None and today is not None and then is not None and max(today, then) > 0:
+        draw_meter(canvas, place[0], y, min(_METER_CELLS, place[1]), then / max(today, then), DATA)
 
 
 def _difference(measure: Measure, today: float | None, then: float | None) -> tuple[str, bool]:
