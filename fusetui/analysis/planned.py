@@ -63,6 +63,7 @@ class Captured:
     dtype           the type most of its work is in
     notes           what could not be recovered and which option of the profiler would have recorded it
     together        operators that ran as one kernel; its time is in `measured` under the first of them
+    hardware        the described device it ran on (`host`: a CPU), None where the capture names none that is known
     """
 
     graph: Graph
@@ -74,6 +75,7 @@ class Captured:
     dtype: str
     notes: tuple[str, ...] = ()
     together: tuple[tuple[str, ...], ...] = ()
+    hardware: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,3 +262,21 @@ def test_the_busiest_device_is_shown() -> None:
     assert isinstance(found, Captured)
     assert (found.window_ns, found.measured["matmul"].p50_ns) == (65, 60)
     assert "the busiest of 2 devices is shown" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("hardware", "name"),
+    [
+        ({"device 0": "NVIDIA H100 80GB HBM3, 132 SMs, 79 GiB"}, "H100"),
+        ({"device 0": "AMD Instinct MI300X VF, 304 SMs, 191 GiB"}, "MI300X"),
+        ({"device 0": "NVIDIA L40S, 142 SMs"}, "L40S"),
+        ({"device 0": "NVIDIA GeForce RTX 2080 Ti"}, None),
+        ({"device 0": "x86_64 CPU", "cores": "2"}, "host"),
+        ({"providers": "CUDA"}, None),
+        ({}, "host"),
+    ],
+)
+def test_hardware_is_told_from_the_header(hardware: dict[str, str], name: str | None) -> None:
+    found = captured_from(frame_of([("aten::mm", "8x8 8x8 f32", 60)]), Header(hardware=hardware))
+    assert isinstance(found, Captured)
+    assert found.hardware == name

@@ -79,6 +79,8 @@ def _token(name: str, shape: str, mean_ns: float, opened: bool) -> Token:
     moved = 8 * max((operand.points for operand in key.operands), default=0)
     if name == "aten::reshape" and moved > _FASTEST_COPY * mean_ns:
         parts = parts_of("aten::view")
+    if name.startswith("triton_") and len(key.operands) > 1 and key.operands[-1].points == moved // 8:
+        key = Key(key.operands[:-1], key.operands[-1].shape)  # arguments end with what is written
     return Token(name, parts, key, "" if opened else node)
 
 

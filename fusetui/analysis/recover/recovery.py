@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from fusetui.accelerator.errors import AcceleratorError
 from fusetui.accelerator.graph import Graph
 from fusetui.analysis.planned import Captured, Measured
 from fusetui.analysis.recover.backward import Step, gradient
+from fusetui.analysis.recover.device import hardware_of
 from fusetui.analysis.recover.executions import Executions, Token, executions_of
 from fusetui.analysis.recover.flow import Flow
 from fusetui.analysis.recover.lower import Lowering, heads_last
@@ -70,7 +71,8 @@ def recover(frame: pl.DataFrame, header: Header, *, opened: bool = False) -> Rec
         graph = flow.graph(header.source or "capture")
     except AcceleratorError as error:
         return f"the recovered operators make no graph: {error}"
-    return _recovery(rows, graph, units, dtype, notes_of(rows, real, places, units))
+    found = _recovery(rows, graph, units, dtype, notes_of(rows, real, places, units))
+    return replace(found, captured=replace(found.captured, hardware=hardware_of(header)))
 
 
 def _main_dtype(rows: Executions, slots: Sequence[Slot]) -> str:
