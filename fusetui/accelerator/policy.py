@@ -30,8 +30,8 @@ class Policy:
 
     least_occupancy  of a fused group that has registers to run out of
     repeat_limit     most arithmetic that fusion may repeat, as a share of the group's own
-    time_first       minimise time, launches breaking ties; else launches, time breaking ties, and no group that moves
-                     more bytes than its operators apart: nothing else would hold it back
+    time_first       minimise time, launches breaking ties; else launches, time and traffic breaking ties, and no group
+                     that moves more bytes than its operators apart: nothing else would hold it back
     """
 
     name: str
@@ -101,12 +101,17 @@ def choose(priced: Priced, policy: Policy, mode: Mode) -> Partition:
 
 
 def _taken_ns(priced: Priced, policy: Policy) -> Floats:
-    """(groups,): time of each on the device, infinite for one that the policy does not take."""
+    """(groups,): what the search takes for the time of each, infinite for one that the policy does not take.
+
+    Where launches come first, traffic counts beside time, or it would be given away for the last nanosecond.
+    """
     alone = {bits(g.mask)[0]: p.dram_bytes for g, p in zip(priced.groups, priced.prices, strict=True) if not g.reach}
     times = []
     for group, price in zip(priced.groups, priced.prices, strict=True):
         apart = sum(alone[i] for i in bits(group.mask))
         own = 0.0 if group.pattern == "view" else price.time_ns
+        if not policy.time_first:
+            own += price.dram_bytes / priced.hw.dram_bytes_per_s * 1e9
         times.append(own if _takes(policy, group, price, apart) else math.inf)
     return np.array(times)
 

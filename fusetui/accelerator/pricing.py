@@ -129,8 +129,10 @@ class Pricer:
         """Tiles of a group around one matrix product that no other tile beats; empty for other groups."""
         if group.pattern != "matmul":
             return ()
-        asked = {name: np.atleast_1d(a) for name, a in self._asked([group], [self._workload.work(group)]).items()}
-        return tile_choices(self.hw, self.constants, self.dtype, products(**asked), added_ns=self._row_again_ns(group))
+        asked = self._asked([group], [self._workload.work(group)])
+        return tile_choices(
+            self.hw, self.constants, self.dtype, products(*asked.values()), added_ns=self._row_again_ns(group)
+        )
 
     def _asked(self, groups: Sequence[Group], works: Sequence[Work]) -> dict[str, Floats]:
         """Products with what fused neighbours add, arrays (Q,): the arguments of `price_matmuls`."""

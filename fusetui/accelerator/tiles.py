@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from fusetui.accelerator.errors import HardwareError
 from fusetui.accelerator.hardware import Hardware, dtype_bytes
 
 Floats = npt.NDArray[np.float64]
@@ -41,6 +42,10 @@ def candidate_tiles(hw: Hardware, dtype: str) -> Tiles:
         rows = _gpu_rows(hw, dtype)
     else:
         rows = _scratchpad_rows(hw, dtype)
+    if not rows:
+        shape = "x".join(map(str, hw.mma_shape(dtype)))
+        problem = f"no tile is a multiple of the matrix unit's {shape}"
+        raise HardwareError(f"hardware {hw.name}", problem, "sides of a tile are powers of two from 16 to 256")
     tm, tn, tk, split = np.array(rows, dtype=np.float64).T
     if hw.kind != "gpu":
         zero = np.zeros_like(tm)

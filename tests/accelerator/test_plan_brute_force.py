@@ -11,7 +11,7 @@ from test_fusion_search import convex_connected_by_force, every_partition, reach
 
 from fusetui.accelerator.blocks.builder import Builder
 from fusetui.accelerator.constants import default_constants
-from fusetui.accelerator.fusion import bits
+from fusetui.accelerator.fusion import Partition, bits
 from fusetui.accelerator.graph import Graph
 from fusetui.accelerator.group import Group, Rules
 from fusetui.accelerator.lattice import Queue
@@ -80,6 +80,8 @@ def test_every_policy_is_as_good_as_the_best_of_all_partitions(graph: Graph) -> 
             if group.reach and not (group.reach <= policy.reach and fits):
                 continue
             legal[mask] = 0.0 if group.pattern == "view" else price.time_ns
+            if not policy.time_first:
+                legal[mask] += price.dram_bytes / HW.dram_bytes_per_s * 1e9
         launched = {mask: by_mask[mask][0].pattern != "view" for mask in legal}
         for mode in MODES:
             plan = plans[mode][name]
@@ -92,7 +94,11 @@ def test_every_policy_is_as_good_as_the_best_of_all_partitions(graph: Graph) -> 
             assert reached(free, legal, queue, launched) == pytest.approx(best)
             assert plan.proved_optimal
             # The limit on live memory may forbid the fastest partition; nothing else may.
-            got = plan.totals.predicted_ns, plan.totals.launches
+            index = {op.name: i for i, op in enumerate(graph.operators)}
+            masks = tuple(sum(1 << index[name] for name in g.ops) for g in plan.groups)
+            got = reached(Partition(masks, True, 0), legal, queue, launched)
+            if policy.time_first:
+                assert got == pytest.approx((plan.totals.predicted_ns, plan.totals.launches))
             assert plan.totals.peak_bytes <= plans[mode]["none"].totals.peak_bytes
             assert plan.totals.within_unfused
             if got == pytest.approx(best):
