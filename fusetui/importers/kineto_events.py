@@ -142,7 +142,7 @@ class Events:
         events, start, end = self._timed(events, start, duration)
         correlation = _ids(list(map(_correlation, events)))
         real = correlation != 0
-        thread = self.streams.codes([_word(event.tid) for event in events])
+        thread = self.streams.codes(_threads(events))
         self.launches.add(correlation=correlation[real], start=start[real], end=end[real], thread=thread[real])
 
     def add_operators(self, events: list[Event], start: Ints, duration: Ints) -> None:
@@ -159,7 +159,7 @@ class Events:
                 start=start,
                 end=end,
                 name=self.names.codes(list(map(_name, events))),
-                thread=self.streams.codes([_word(event.tid) for event in events]),
+                thread=self.streams.codes(_threads(events)),
                 shape=self.shapes.codes([(bytes(e.args.dims), bytes(e.args.dtypes)) for e in events]),
             )
 
@@ -171,7 +171,7 @@ class Events:
             return
         at = [i for i, event in enumerate(events) if event.name in regions or event.name in compiles]
         found, begin, end = self._timed([events[i] for i in at], start[at], duration[at])
-        thread = self.streams.codes([_word(event.tid) for event in found])
+        thread = self.streams.codes(_threads(found))
         entered = np.array([event.name in regions for event in found], np.bool_)
         called = [event.name for event in compress(found, entered)]
         name, frame = self.names.codes(called), self.names.codes(list(map(frame_of, called)))
@@ -234,6 +234,7 @@ _ph: Final = attrgetter("ph")
 _ts: Final = attrgetter("ts")
 _dur: Final = attrgetter("dur")
 _name: Final = attrgetter("name")
+_tid: Final = attrgetter("tid")
 _stream_arg: Final = attrgetter("args.stream")
 _device_arg: Final = attrgetter("args.device")
 _correlation: Final = attrgetter("args.correlation")
@@ -252,6 +253,11 @@ def _word(value: Any) -> str | int:
 def _streams(events: list[Event]) -> list[Any]:
     streams = list(map(_stream_arg, events))
     return streams if set(map(type, streams)) == {int} else list(map(_stream, events))
+
+
+def _threads(events: list[Event]) -> list[Any]:
+    threads = list(map(_tid, events))
+    return threads if set(map(type, threads)) <= {int, str} else list(map(_word, threads))
 
 
 def _devices(events: list[Event]) -> npt.NDArray[np.int32]:
