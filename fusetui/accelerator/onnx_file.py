@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from fusetui.accelerator.errors import AcceleratorError
 from fusetui.accelerator.graph import GraphError
+from fusetui.accelerator.onnx_shapes import Shapes, infer
+from fusetui.accelerator.onnx_values import SMALL
 
 FILE_CAP: Final = 1 << 30
 NODE_CAP: Final = 20_000
 ELEMENT_CAP: Final = 1 << 48
 RANK_CAP: Final = 64
-_SMALL: Final = 256  # elements of a constant whose values may matter: axes, shapes, indices
 _FIELD_TAGS: Final = frozenset(b"\x12\x1a\x22\x28\x32\x3a\x42\x72\xa2\xca")
 
 # ONNX element types by their number in the format; the model knows integers by their width only.
@@ -27,14 +28,6 @@ _TYPES: Final[Mapping[int, str]] = {
     23: "nvfp4", 24: "fp8",
 }  # fmt: skip
 FLOATS: Final = frozenset({1, 10, 11, 16, 17, 18, 19, 20, 23})
-
-# Operators of other domains whose result has the shape of what a standard operator would give; inference runs on that.
-_STAND_INS: Final[Mapping[str, str]] = {
-    "FusedMatMul": "MatMul", "FusedConv": "Conv", "FusedGemm": "Gemm", "BiasGelu": "Add", "BiasAdd": "Add",
-    "FastGelu": "Identity", "QuickGelu": "Identity", "Gelu": "Identity", "SkipLayerNormalization": "Identity",
-    "SimplifiedLayerNormalization": "Identity", "SkipSimplifiedLayerNormalization": "Identity",
-    "LayerNormalization": "Identity", "RotaryEmbedding": "Identity", "MultiHeadAttention": "Identity",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +58,7 @@ class OnnxModel:
 
     shapes, types   of every tensor known; types as numbers of the format
     constants       initializers; `values` of the small integer ones
+    refused         why a node's result has no shape, by its first result
     """
 
     where: str
@@ -76,6 +70,7 @@ class OnnxModel:
     shapes: Mapping[str, tuple[int, ...]]
     types: Mapping[str, int]
     values: Mapping[str, tuple[int, ...]]
+    refused: Mapping[str, str]
 
 
 def looks_like_onnx(path: Path) -> bool:
@@ -103,7 +98,7 @@ def read_model(path: Path, bindings: Mapping[str, int]) -> OnnxModel:
     """
     try:
         onnx: Any = importlib.import_module("onnx")
-        inference: Any = importlib.import_module("onnx.shape_inference")
+        importlib.import_module("onnx.shape_inference")
     except ImportError:
         raise AcceleratorError(str(path), "reading ONNX needs a package", "pip install 'fusetui[onnx]'") from None
     model = _parse(path, onnx)
@@ -111,13 +106,13 @@ def read_model(path: Path, bindings: Mapping[str, int]) -> OnnxModel:
     try:
         _strip(model)
         _bind(model, bindings, where)
+        if model.functions:
+            model = importlib.import_module("onnx.inliner").inline_local_functions(model)
         nodes = tuple(_node(n, i, onnx) for i, n in enumerate(model.graph.node))
-        values = _values(model, onnx)
-        for node in model.graph.node:
-            _stand_in(node)
-        inferred = inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True)
-        return _collect(inferred, nodes, values, where)
-    except (RuntimeError, ValueError, TypeError, inference.InferenceError) as error:
+        for value in (*model.graph.input, *model.graph.output, *model.graph.initializer):
+            _text(value.name)
+        return _collect(model, nodes, infer(model), where)
+    except (RuntimeError, ValueError, TypeError) as error:
         raise AcceleratorError(where, f"is not a valid ONNX model: {error}") from None
 
 
@@ -147,7 +142,7 @@ def _parse(path: Path, onnx: Any) -> Any:
 def _strip(model: Any) -> None:
     """Drop the values of weights, which only cost memory, and the types of values, which are inferred."""
     for tensor in model.graph.initializer:
-        if math.prod(tensor.dims) > _SMALL:
+        if math.prod(tensor.dims) > SMALL:
             for field in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
                 tensor.ClearField(field)
     del model.graph.value_info[:]
@@ -199,48 +194,9 @@ def _node(node: Any, index: int, onnx: Any) -> Node:
     return Node(_text(node.name) or f"{op}_{index}", op, _text(node.domain), inputs, outputs, attributes)
 
 
-def _values(model: Any, onnx: Any) -> dict[str, tuple[int, ...]]:
-    tensors = {t.name: t for t in model.graph.initializer}
-    for node in model.graph.node:
-        if node.op_type == "Constant" and node.output:
-            for a in node.attribute:
-                if a.name == "value" and a.HasField("t"):
-                    tensors[node.output[0]] = a.t
-    found = {}
-    for name, tensor in tensors.items():
-        integers = tensor.data_type in (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
-        inside = tensor.data_location != onnx.TensorProto.EXTERNAL
-        if integers and inside and 0 <= math.prod(tensor.dims) <= _SMALL:
-            found[name] = tuple(int(v) for v in onnx.numpy_helper.to_array(tensor).ravel())
-    return found
-
-
-def _stand_in(node: Any) -> None:
-    standard = _STAND_INS.get(node.op_type)
-    if standard is None or node.domain in ("", "ai.onnx"):
-        return
-    node.domain, node.op_type = "", standard
-    if standard == "Identity":
-        del node.input[1:], node.output[1:]
-    if standard in ("Identity", "Add", "MatMul"):
-        del node.attribute[:]
-
-
-def _collect(model: Any, nodes: tuple[Node, ...], values: dict[str, tuple[int, ...]], where: str) -> OnnxModel:
+def _collect(model: Any, nodes: tuple[Node, ...], known: Shapes, where: str) -> OnnxModel:
     graph = model.graph
-    shapes: dict[str, tuple[int, ...]] = {}
-    types: dict[str, int] = {}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        _text(value.name)
-        tensor = value.type.tensor_type
-        if not value.type.HasField("tensor_type"):
-            continue
-        types[value.name] = tensor.elem_type
-        sizes = [d.dim_value if d.HasField("dim_value") else -1 for d in tensor.shape.dim]
-        if tensor.HasField("shape") and min(sizes, default=0) >= 0:
-            shapes[value.name] = tuple(sizes)
-    for weight in graph.initializer:
-        shapes[_text(weight.name)], types[weight.name] = tuple(weight.dims), weight.data_type
+    shapes = known.shapes
     for name, shape in shapes.items():
         if len(shape) > RANK_CAP or min(shape, default=0) < 0 or math.prod(shape) > ELEMENT_CAP:
             raise GraphError(f"{where}, tensor {name}", f"shape {list(shape)[:8]} is not possible")
@@ -253,6 +209,7 @@ def _collect(model: Any, nodes: tuple[Node, ...], values: dict[str, tuple[int, .
         outputs=tuple(v.name for v in graph.output),
         constants=constants,
         shapes=shapes,
-        types=types,
-        values=values,
+        types=known.types,
+        values={n: tuple(v.ravel().tolist()) for n, v in known.values.items() if v.dtype.kind in "iu"},
+        refused=known.refused,
     )

@@ -84,7 +84,10 @@ class _Reader:
         shape = self._model.shapes.get(tensor)
         if shape is None:
             where = f"{self._model.where}, node {printable(node.name)} ({node.op})"
-            raise GraphError(where, f"the shape of {printable(tensor)} cannot be inferred", "simplify the model first")
+            remedy = "simplify the model, or export it with standard operators" if node.domain else "simplify the model"
+            why = printable(self._model.refused.get(tensor, ""))
+            what = f"the shape of {printable(tensor)} cannot be inferred"
+            raise GraphError(where, f"{what} ({why})" if why else what, remedy)
         return shape
 
     def _type(self, tensor: str) -> str:

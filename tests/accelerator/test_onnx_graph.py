@@ -210,6 +210,25 @@ def test_constants_and_shapes_are_folded(tmp_path: Path) -> None:
     assert found.notes[1].startswith("1 nodes whose results nobody reads")
 
 
+def test_sizes_that_the_model_computes_are_known(tmp_path: Path) -> None:
+    """A third of a width, as exporters of `chunk` write it: inference over the whole model does not follow it."""
+    m = Model()
+    x = m.input("x", "batch", "sequence", 96)
+    axis, zero, one = m.constant(np.array([2])), m.constant(np.array([0])), m.constant(np.array([1]))
+    width = m.node("Gather", m.node("Shape", x), axis)
+    part = m.node("Div", m.node("Add", width, m.constant(np.array([2]))), m.constant(np.array([3])))
+    end = m.node("Mul", part, one)
+    first = m.node("Slice", x, zero, end, axis)
+    batch = m.node("Gather", m.node("Shape", first), zero)
+    shape = m.node(
+        "Concat", batch, m.constant(np.array([-1])), m.node("Cast", m.constant(np.array([4.0])), to=7), axis=0
+    )
+    m.output(m.node("Reshape", first, shape))
+    found = m.read(tmp_path, {"batch": 2, "sequence": 5})
+    assert [op.is_view for op in found.graph.operators] == [False, True]
+    assert [sizes(found.graph, op.output) for op in found.graph.operators] == [[2, 5, 32], [2, 40, 4]]
+
+
 def test_a_result_that_is_read_again_is_still_written(tmp_path: Path) -> None:
     m = Model()
     first = m.node("Relu", m.input("x", 1024))
