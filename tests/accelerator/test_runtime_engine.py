@@ -19,6 +19,7 @@ from fusetui.accelerator.runtime.outcome import (
     CONTENTION,
     GATE,
     GENERIC,
+    HIT,
     LAUNCH,
     MISPLACED,
     QUEUE,
@@ -266,6 +267,26 @@ def test_streams_do_not_share_a_batch() -> None:
     load = Load.of([0, 1, 2, 3], stream=[0, 1, 0, 1], streams=[Stream("a"), Stream("b")])
     run = simulate(load, Config((simple(0),), batching=Batching("size", 2)))
     assert run.dispatch_ns.tolist() == [2, 3, 2, 3]
+
+
+def test_each_stream_has_its_own_gate_and_each_table_its_own_sizes() -> None:
+    load = Load.of([0, 1, 2, 3], 16, stream=[0, 1, 0, 1], streams=[Stream("a"), Stream("b")])
+    config = Config(
+        (simple(10), simple(10)), batching=(Batching(), Batching("deadline", 2, 50)),
+        lookup=(Lookup((16,)), Lookup((16, 24))), placement=Placement("unlimited"),
+    )  # fmt: skip
+    run = simulate(load, config)
+    assert run.dispatch_ns.tolist() == [0, 3, 2, 3]
+    assert run.jobs.mapping[run.job].tolist() == [HIT, GENERIC, HIT, GENERIC]
+    with pytest.raises(AcceleratorError, match="2 gates for 1 streams"):
+        simulate(Load.of([0]), replace(config, tables=config.tables[:1], lookup=Lookup()))
+    with pytest.raises(AcceleratorError, match="one each"):
+        replace(config, lookup=(Lookup(),))
+
+
+def test_a_job_that_never_ends_is_told() -> None:
+    with pytest.raises(AcceleratorError, match="over 104 days"):
+        simulate(Load.of([0], work=1e300), Config((simple(100),)))
 
 
 def test_a_batch_larger_than_the_largest_captured_runs_generic() -> None:

@@ -1,6 +1,6 @@
 """Every point of the queueing reference through the simulator: reference, ours, error, within?
 
-    FUSETUI_CORPUS=... python tests/bench/bench_queueing.py [--kind mm1] [--above 0.8] [--most 1] [--scale 1.0] [--seed 1]
+    FUSETUI_CORPUS=... python tests/bench/bench_queueing.py [--kind mm1] [--above 0.8] [--most 1] [--scale 1] [--seed 1]
 
 --above, --most  points above and up to this utilisation (default: all up to 0.8)
 --scale  of the number of arrivals (1: enough for the tolerances; smaller is quicker and misses some)
@@ -36,7 +36,7 @@ def main() -> int:
     began, points, good, numbers, near = time.perf_counter(), 0, 0, 0, 0
     for kind in RUN if args.kind is None else [args.kind]:
         for i, point in enumerate(reference[kind]):
-            if not args.above < load_of(kind, point) + 1e-9 <= args.most + 2e-9:
+            if not args.above < round(load_of(kind, point), 9) <= args.most:
                 continue
             checks = check(kind, point, requests_for(kind, point, args.scale), args.seed * 100 + i)
             for c in checks:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from fusetui.accelerator.runtime.config import Batching
+from fusetui.accelerator.runtime.config import Batching, Config
 from fusetui.accelerator.runtime.load import Load
 from fusetui.accelerator.runtime.types import Ints
 
 
-def gate(load: Load, batching: Batching) -> tuple[Ints, Ints]:
-    """(batch of each request, time it leaves the gate). Batches are of one stream, numbered from 0 in no order.
+def gate(load: Load, config: Config) -> tuple[Ints, Ints]:
+    """(unit each request runs in, time it leaves the gate). Units are of one stream, numbered from 0 in no order.
 
     A request that comes exactly when the wait of its batch is over is still taken along.
     """
-    if batching.kind in ("none", "continuous") or not len(load):
-        return np.arange(len(load)), load.arrival_ns.copy()
-    batch, leaves = np.zeros(len(load), np.int64), np.zeros(len(load), np.int64)
-    batches = 0
+    unit, leaves = np.arange(len(load)), load.arrival_ns.copy()
+    units = 0
     for stream in range(len(load.streams)):
+        batching = config.batching_of(stream)
         mine = np.flatnonzero(load.stream == stream)
-        if not len(mine):
+        if batching.kind == "none" or not len(mine):
+            unit[mine] = units + np.arange(len(mine))
+            units += len(mine)
             continue
         arrival = load.arrival_ns[mine]
         heads = _heads(arrival, batching)
@@ -28,10 +29,11 @@ def gate(load: Load, batching: Batching) -> tuple[Ints, Ints]:
         closes = arrival[heads + sizes - 1]
         if batching.kind == "deadline":
             closes = np.where(sizes == batching.size, closes, arrival[heads] + batching.wait_ns)
-        batch[mine] = np.repeat(batches + np.arange(len(heads)), sizes)
+        together = np.repeat(np.arange(len(heads)), sizes) if batching.merge else np.arange(len(mine))
+        unit[mine] = units + together
         leaves[mine] = np.repeat(closes, sizes)
-        batches += len(heads)
-    return batch, leaves
+        units += int(together[-1]) + 1
+    return unit, leaves
 
 
 def _heads(arrival: Ints, batching: Batching) -> Ints:

@@ -118,6 +118,8 @@ class Config:
     """A runtime.
 
     tables            plans, one for all streams or one a stream
+    batching, lookup  one for all, or one a stream and one a table (continuous batching: one for all, and its lookup is
+                      of the decode batch)
     cores             in all; a device is `cores_per_device` of them (0: all), sharing its memory bandwidth
     contention        whether jobs slow each other when together they ask for more than a device's bandwidth
     decode            continuous batching only: plans of a step by its batch size (the tables are then of prefill)
@@ -126,8 +128,8 @@ class Config:
     tables: tuple[PlanTable, ...]
     cores: int = 1
     cores_per_device: int = 0
-    batching: Batching = Batching()
-    lookup: Lookup = Lookup()
+    batching: Batching | tuple[Batching, ...] = Batching()
+    lookup: Lookup | tuple[Lookup, ...] = Lookup()
     placement: Placement = Placement()
     slow: tuple[Slow, ...] = ()
     split: Split = Split()
@@ -145,8 +147,22 @@ class Config:
             )
         if any(not 0 <= s.core < self.cores for s in self.slow):
             raise AcceleratorError("slow core", "is not one of the cores", f"0 to {self.cores - 1}")
-        if (self.batching.kind == "continuous") != (self.decode is not None):
+        if isinstance(self.lookup, tuple) and len(self.lookup) != len(self.tables):
+            raise AcceleratorError("runtime", f"{len(self.lookup)} lookups for {len(self.tables)} tables", "one each")
+        batchings = self.batching if isinstance(self.batching, tuple) else (self.batching,)
+        continuous = any(b.kind == "continuous" for b in batchings)
+        if continuous and isinstance(self.batching, tuple):
+            raise AcceleratorError("runtime", "continuous batching of one stream beside others", "one for all streams")
+        if continuous != (self.decode is not None):
             raise AcceleratorError("runtime", "continuous batching and a decode table go together", "give both or none")
+
+    def batching_of(self, stream: int) -> Batching:
+        """The gate of a stream."""
+        return self.batching[stream] if isinstance(self.batching, tuple) else self.batching
+
+    def lookup_of(self, table: int) -> Lookup:
+        """The lookup that goes with a plan table."""
+        return self.lookup[table] if isinstance(self.lookup, tuple) else self.lookup
 
     @property
     def per_device(self) -> int:

@@ -47,8 +47,8 @@ def _costs(load: Load, config: Config, decode: PlanTable) -> Costs:
         rows = load.tokens[mine]
         none = np.zeros_like(rows)
         prefill[mine] = kernel_parts(plans, rows, rows, none > 0, none, load.work[mine])[0]
-    sizes = np.arange(max(1, min(config.batching.size, len(load))) + 1)
-    bucket, mapping = find(sizes, config.lookup)
+    sizes = np.arange(max(1, min(config.batching_of(0).size, len(load))) + 1)
+    bucket, mapping = find(sizes, config.lookup_of(0))
     none = np.zeros_like(sizes)
     step = kernel_parts(decode, sizes, bucket, mapping == GENERIC, none, np.ones(len(sizes)))[0]
     step[0], mapping[0] = 0, HIT
@@ -75,12 +75,12 @@ class _Loop:
         priority = np.array([s.priority for s in load.streams], np.int64)[load.stream]
         rank: Ints = np.unique(priority, return_inverse=True)[1]
         self.key = ((rank << _BITS) + np.arange(len(load))).tolist()
-        self.limit = config.batching.size
+        self.limit = config.batching_of(0).size
         # A slow core is slow in its kernels, not in the host's launches.
         self.prefill, self.prefill_kernels = _with_kernels(costs.prefill)
         self.decode, self.decode_kernels = _with_kernels(costs.decode)
         made = (costs.mapping == ADAPTED) | (costs.mapping == RECOMPILED)
-        self.stall = np.where(made, config.lookup.cost_ns, 0).tolist()
+        self.stall = np.where(made, config.lookup_of(0).cost_ns, 0).tolist()
         self.speed = Speed(config.slow, config.cores)
         self.slow = any(self.speed.windows)
         shared: list[int] = []

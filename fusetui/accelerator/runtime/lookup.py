@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
+from fusetui.accelerator.errors import AcceleratorError
 from fusetui.accelerator.runtime.config import Config, Lookup
 from fusetui.accelerator.runtime.outcome import (
     ADAPTED,
@@ -25,7 +27,8 @@ from fusetui.accelerator.runtime.outcome import (
 from fusetui.accelerator.runtime.paths import PlanTable
 from fusetui.accelerator.runtime.types import Bools, Floats, Ints
 
-_TABLE_KEY = 1 << 48
+_TABLE_KEY: Final = 1 << 48
+_LONGEST_NS: Final = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +64,17 @@ def map_jobs(
     rows: Ints, output: Ints, work: Floats, table: Ints, config: Config, seen: frozenset[int] = frozenset()
 ) -> Mapped:
     """What runs for jobs in dispatch order. The first job of a size that needs a new plan stalls while it is made."""
-    bucket, mapping = find(rows, config.lookup)
+    bucket, mapping, cost_ns = rows.copy(), np.full(len(rows), HIT), np.zeros(len(config.tables), np.int64)
+    for i in range(len(config.tables)):
+        mine = table == i
+        bucket[mine], mapping[mine] = find(rows[mine], config.lookup_of(i))
+        cost_ns[i] = config.lookup_of(i).cost_ns
     parts, demand = _parts(config.tables, table, rows, bucket, mapping == GENERIC, output, work)
     made = np.flatnonzero((mapping == ADAPTED) | (mapping == RECOMPILED))
     keys, at = np.unique(rows[made] + table[made] * _TABLE_KEY, return_index=True)
     new = np.array([key not in seen for key in keys.tolist()], np.bool_)
     first = made[at[new]]
-    parts[first, STALL] = config.lookup.cost_ns
+    parts[first, STALL] = cost_ns[table[first]]
     again = np.setdiff1d(made[mapping[made] == RECOMPILED], first)
     mapping[again] = HIT
     return Mapped(bucket, mapping, parts, demand, seen | frozenset(keys.tolist()))
@@ -104,6 +111,10 @@ def kernel_parts(
         own, launch = np.where(generic, other, own), np.where(generic, other_launch, launch)
         demand = np.where(generic, plans.fallback.demand_at(rows), demand)
     total = _whole(own * work)
+    if len(total) and not 0 <= total.min() <= total.max() < _LONGEST_NS:
+        raise AcceleratorError(
+            "plan table", f"a job of {plans.name} takes over 104 days", "check its times and the work"
+        )
     planned = np.minimum(_whole(best * work), total)
     to_plan = np.maximum(np.minimum(_whole(exact * work), total), planned)
     parts = np.zeros((len(rows), len(COMPONENTS)), np.int64)

@@ -47,6 +47,8 @@ class Path:
             raise AcceleratorError("plan path", "its sizes are not ascending, or none", "give one or more, ascending")
         if self.first[0] != 0 or self.first[-1] != k or np.any(np.diff(self.first) < 1):
             raise AcceleratorError("plan path", "a size has no kernel", "one or more for each size")
+        if not 0 <= self.output_ns < float("inf"):
+            raise AcceleratorError("plan path", f"{self.output_ns} ns for each token", "0 or more")
         if any(len(a) != k or not (np.isfinite(a) & (a >= 0)).all() for a in arrays):
             raise AcceleratorError("plan path", "a kernel's time, bytes or demand is negative or missing", "correct it")
 

@@ -45,13 +45,15 @@ def simulate(load: Load, config: Config, *, after: Outcome | None = None) -> Out
     if len(config.tables) not in (1, len(load.streams)):
         raise AcceleratorError("runtime", f"{len(config.tables)} plan tables for {len(load.streams)} streams",
                                "one for all or one each")  # fmt: skip
+    if isinstance(config.batching, tuple) and len(config.batching) != len(load.streams):
+        raise AcceleratorError("runtime", f"{len(config.batching)} gates for {len(load.streams)} streams", "one each")
     if config.decode is not None:
         if after is not None:
             raise AcceleratorError("runtime", "continuous batching cannot go on from an earlier run", "simulate in one")
         return continuous.simulate(load, config)
     free_ns = np.zeros(config.cores, np.int64) if after is None else after.free_ns
-    batch, leaves = gate(load, config.batching)
-    units = _units(load, config, batch, leaves)
+    unit, leaves = gate(load, config)
+    units = _units(load, config, unit, leaves)
     mapped = map_jobs(units.rows, units.output, units.work, units.table, config, after.seen if after else frozenset())
     parts, owner, slow_part = _split(mapped, config.split)
     kernel = parts[:, _KERNEL].sum(axis=1) + slow_part
@@ -109,7 +111,7 @@ class _Units:
 
 
 def _units(load: Load, config: Config, batch: Ints, leaves: Ints) -> _Units:
-    if not config.batching.merge or config.batching.kind == "none":
+    if not len(load) or int(batch.max()) + 1 == len(load):
         return _each(load, config, leaves)
     count = np.bincount(batch)
     n = len(count)
