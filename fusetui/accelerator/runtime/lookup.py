@@ -111,10 +111,6 @@ def kernel_parts(
         own, launch = np.where(generic, other, own), np.where(generic, other_launch, launch)
         demand = np.where(generic, plans.fallback.demand_at(rows), demand)
     total = _whole(own * work)
-    if len(total) and not 0 <= total.min() <= total.max() < _LONGEST_NS:
-        raise AcceleratorError(
-            "plan table", f"a job of {plans.name} takes over 104 days", "check its times and the work"
-        )
     planned = np.minimum(_whole(best * work), total)
     to_plan = np.maximum(np.minimum(_whole(exact * work), total), planned)
     parts = np.zeros((len(rows), len(COMPONENTS)), np.int64)
@@ -127,5 +123,7 @@ def kernel_parts(
 
 
 def _whole(values_ns: Floats) -> Ints:
+    if len(values_ns) and not values_ns.max() < _LONGEST_NS:
+        raise AcceleratorError("plan table", "a job takes over 104 days", "check its times and the work asked for")
     rounded: Ints = np.rint(values_ns).astype(np.int64)
     return rounded
