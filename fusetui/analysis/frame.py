@@ -52,6 +52,7 @@ class Context:
 def snapshot_of(window: Window, now_ns: int, context: Context, *, hasty: bool = False) -> Snapshot:
     """The window as it is at now_ns; hasty: its totals may be slightly older, see `Window.numbers`."""
     window.advance(now_ns)
+    window.plans = context.header.plans
     at = window.interval(now_ns)
     level = _level(window)
     numbers = window.numbers(at, across_hosts=level == "host", hasty=hasty)

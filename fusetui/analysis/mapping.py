@@ -5,9 +5,9 @@ first, and "(others)". A bucket whose work has left the window makes room for an
 
 - **hit share** = planned / (planned + adapted + fallback), over executions that carry a mapping.
 - **padding factor** = Σ tokens that ran / Σ tokens asked for. An execution says what ran, the request with its id (and
-  host) what was asked: both `shape`s must differ in sizes only, and no size may have shrunk (`mapping_padding`).
-  Padded executions may be of any mapping. A row of a batch names one request: it is compared only with a request of
-  the same `batch`.
+  host) what was asked; or a plan's description in the header says at which sizes it runs, and the execution what came.
+  Two shapes must differ in sizes only, and no size may have shrunk (`mapping_padding`). Padded executions may be of any
+  mapping. A row of a batch names one request: it is compared only with a request of the same `batch`.
 - **recompiles**: marks whose name says compile or recompile, with `value` and a `unit` of time as the stall (else
   end - start, else unknown); where there is no such mark, executions named so, with their service time.
 - A **way** is a plan with a mapping. The same work is: the same name, group and shape; or the same plan, group and

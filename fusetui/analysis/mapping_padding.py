@@ -7,12 +7,16 @@ work are compared when no size shrank:
 - named: tokens = product of the dimensions; n and k, the weight's own sides of a matrix product, must be equal;
 - by position: all sizes that changed must have grown by one and the same ratio, for a dimension that several operands
   share appears several times; tokens = the first size, times that ratio for what ran.
+
+Where the header's description of a plan begins with the sizes it was made for (`decoder, batch=32: …`), what ran in it,
+other than as a fallback, ran at those sizes: then the execution's shape is what came.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -22,10 +26,13 @@ import numpy as np
 from fusetui.analysis.arrays import Codes, Floats, Ints
 from fusetui.analysis.columns import REQUEST, Columns
 from fusetui.analysis.mapping_ways import dense, first_of
+from fusetui.telemetry.schema import FALLBACK, MAPPINGS
 
 _NAMED = re.compile(r"([A-Za-z_][\w.]*)=(\d{1,15})\Z")
 _SIZES = re.compile(r"(\d{1,15}(?:x\d{1,15})*)(:\w+)?\Z")
+_PLAN_SIZE = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)=(\d{1,15})(?![\w.])")
 _WEIGHT_SIDES: Final = frozenset({"n", "k"})
+_FALLBACK: Final = MAPPINGS.index(FALLBACK)
 _MAX_PAIRS: Final = 4096
 """Different pairs of shapes that are compared; rows of any others count as unknown."""
 
@@ -72,6 +79,16 @@ def padding_of(ran: str, asked: str) -> tuple[float, float] | None:
     return a.tokens * (ratios.pop() if ratios else 1.0), float(a.tokens)
 
 
+def planned_padding(description: str, shape: str) -> tuple[float, float] | None:
+    """(tokens that a plan runs, tokens of a shape it runs for); None unless the plan tells every size of the shape."""
+    sizes = dict(_PLAN_SIZE.findall(description.split(":", 1)[0]))
+    words = [word.split("=")[0] if _NAMED.match(word) else None for word in shape.split()]
+    if not any(words) or any(word is not None and word not in sizes for word in words):
+        return None
+    ran = " ".join(f"{w}={sizes[w]}" if w else text for w, text in zip(words, shape.split(), strict=True))
+    return padding_of(ran, shape)
+
+
 def _shrank(asked: _Shape, ran: _Shape) -> bool:
     return any(y < x for x, y in zip(asked.sizes, ran.sizes, strict=True))
 
@@ -92,21 +109,40 @@ class Padding:
         return self.ran > self.asked
 
 
-def padding(executions: Columns, rows: Columns, words: list[str]) -> Padding:
-    """Join executions with the requests among rows; words: text of each shape id."""
+def padding(executions: Columns, rows: Columns, words: list[str], described: list[str]) -> Padding:
+    """Join executions with the requests among rows.
+
+    words      text of each shape id
+    described  the header's description of each plan id, "" without one
+    """
     n = len(executions)
     shape = _asked_shape(executions, rows, np.flatnonzero((rows.kind == REQUEST) & (rows.shape >= 0)))
     both = (shape >= 0) & (executions.shape >= 0)
     ran, asked = np.full(n, np.nan), np.full(n, np.nan)
     if both.any():
-        own, wanted = executions.shape[both], shape[both]
-        pair = dense(own, wanted)
-        first = first_of(pair)
-        tokens = np.full((len(first), 2), np.nan)
-        for at, row in enumerate(first[:_MAX_PAIRS].tolist()):
-            tokens[at] = padding_of(words[own[row]], words[wanted[row]]) or np.nan
-        ran[both], asked[both] = tokens[pair].T
-    return Padding(ran, asked, np.where(np.isnan(asked), executions.shape, shape))
+        ran[both], asked[both] = _per_pair(
+            executions.shape[both], shape[both], lambda own, wanted: padding_of(words[own], words[wanted])
+        )
+    shape = np.where(np.isnan(asked), executions.shape, shape)
+    for_plan = (executions.plan >= 0) & (executions.shape >= 0) & (executions.mapping != _FALLBACK)
+    if any(described) and for_plan.any():
+        plan, own = executions.plan[for_plan], executions.shape[for_plan]
+        tokens = _per_pair(plan, own, lambda p, s: planned_padding(described[p], words[s]))
+        known = ~np.isnan(tokens[0])
+        at = np.flatnonzero(for_plan)[known]
+        ran[at] = tokens[0][known]
+        asked[at] = np.where(np.isnan(asked[at]), tokens[1][known], asked[at])
+    return Padding(ran, asked, shape)
+
+
+def _per_pair(left: Codes, right: Codes, compare: Callable[[int, int], tuple[float, float] | None]) -> Floats:
+    """Tokens that ran and were asked for per row [2, n], of pairs of ids compared once each."""
+    pair = dense(left, right)
+    first = first_of(pair)
+    tokens = np.full((len(first), 2), np.nan)
+    for at, row in enumerate(first[:_MAX_PAIRS].tolist()):
+        tokens[at] = compare(int(left[row]), int(right[row])) or np.nan
+    return np.asarray(tokens[pair].T)
 
 
 def _asked_shape(executions: Columns, rows: Columns, requests: Ints) -> Ints:

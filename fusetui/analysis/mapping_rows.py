@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,13 +41,15 @@ class MappingRows:
     fallback: Floats
 
 
-def mapping_rows(rows: Columns, buckets: Buckets, reader: Reader, grid: Grid, head: int) -> MappingRows | None:
-    """From the executions and requests in the window; None without executions that have plan, shape or mapping."""
+def mapping_rows(
+    rows: Columns, buckets: Buckets, reader: Reader, grid: Grid, head: int, plans: Mapping[str, str]
+) -> MappingRows | None:
+    """From the executions and requests in the window; None without executions. plans: the header's descriptions."""
     work = ran(rows)
     if not len(work):
         return None
     bucket = buckets.look_up(work.plan, work.shape)
-    pad = padding(work, rows, reader.shapes.words)
+    pad = padding(work, rows, reader.shapes.words, [plans.get(name, "") for name in reader.plans.words])
     known, larger = ~np.isnan(pad.asked), pad.larger
     slot = np.clip(grid.slot_of(work.event) - head + grid.count - 1, 0, grid.count - 1)[known]
     tokens = (pad.ran[known], pad.asked[known])

@@ -8,6 +8,7 @@ window are there and not more than `exact_rows`; otherwise quantiles come from l
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from threading import Lock
 from typing import Final
 
@@ -53,6 +54,7 @@ class Window:
 
     late_rows    rows older than the window when they came: in `raw`, in no number
     early_rows   rows more than a window ahead of now, or with times no clock shows: in no number
+    plans        the header's descriptions of plans, set by whoever looks
     numbers_lag  the last `numbers` were not worked out anew
     """
 
@@ -65,6 +67,7 @@ class Window:
         self._raw_first: deque[int] = deque()
         self._raw_bytes = self.raw_rows = 0
         self.missing = set(SCHEMA.names)
+        self.plans: Mapping[str, str] = {}
         self._start_over(grid)
 
     def _start_over(self, grid: Grid, reader: Reader | None = None) -> None:
@@ -282,7 +285,9 @@ class Window:
         rows = concat(parts) if parts else self.reader.read(_EMPTY)
         newest = rows.take(slice(-self._exact_rows, None))
         if self.mapping.used and self.head is not None:
-            self.mapping_rows = mapping_rows(newest, self.mapping.buckets, self.reader, self.grid, self.head)
+            self.mapping_rows = mapping_rows(
+                newest, self.mapping.buckets, self.reader, self.grid, self.head, self.plans
+            )
         if self._kept_floor < start_ns and len(rows) <= self._exact_rows:
             return from_rows(rows, self.open_work, at, self.acc, across_hosts)
         return from_slots(self.acc, self.open_work, at, newest, across_hosts)

@@ -100,6 +100,21 @@ def test_padding_is_what_ran_over_what_was_asked() -> None:
     assert found.padding_by_slot[1] == pytest.approx((8192 + 3000) / (3208 + 3000))
 
 
+def test_a_plan_that_tells_its_sizes_runs_at_them_unless_it_falls_back() -> None:
+    plans = {"d32": "decoder, batch=32: 10 kernels, made for n=7"}
+    rows = [
+        run(10, 1, "adapted", plan="d32", shape="batch=16"),
+        run(11, 1, "planned", plan="d32", shape="batch=32"),
+        run(12, 1, "fallback", plan="d32", shape="batch=8"),
+        run(13, 1, "planned", plan="d32", shape="batch=64"),
+        run(14, 1, "planned", plan="d32", shape="sequence=1"),
+        run(15, 1, "planned", plan="other", shape="batch=1"),
+    ]
+    found = detail_of(rows, plans=plans)
+    assert (found.totals.padding_n, found.totals.padded) == (2, 1)
+    assert found.totals.padding == pytest.approx(64 / 48)
+
+
 def test_accuracy_gain_and_fallback_cost_of_work_that_ran_in_several_ways() -> None:
     one = {"plan": "p", "group": 1, "shape": "m=64"}
     rows = [
