@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,17 +11,22 @@ import numpy.typing as npt
 Value = npt.NDArray[Any]
 
 SMALL: Final = 256  # elements of a value worth knowing: axes, shapes, indices, scales
-_TYPES: Final = {1: np.float32, 6: np.int32, 7: np.int64, 9: np.bool_, 11: np.float64}
-_BINARY: Final = {
+_TYPES: Final[Mapping[int, Any]] = {1: np.float32, 6: np.int32, 7: np.int64, 9: np.bool_, 11: np.float64}
+_BINARY: Final[Mapping[str, Callable[..., Any]]] = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Pow": np.power, "Equal": np.equal, "Less": np.less,
     "Greater": np.greater, "And": np.logical_and, "Or": np.logical_or, "Max": np.maximum, "Min": np.minimum,
     "Mod": np.mod,
 }  # fmt: skip
-_UNARY: Final = {
+_UNARY: Final[Mapping[str, Callable[..., Any]]] = {
     "Floor": np.floor, "Ceil": np.ceil, "Sqrt": np.sqrt, "Neg": np.negative, "Abs": np.abs, "Not": np.logical_not,
     "Identity": np.array,
 }  # fmt: skip
-_REDUCED: Final = {"ReduceProd": np.prod, "ReduceMax": np.max, "ReduceMin": np.min, "ReduceSum": np.sum}
+_REDUCED: Final[Mapping[str, Callable[..., Any]]] = {
+    "ReduceProd": np.prod,
+    "ReduceMax": np.max,
+    "ReduceMin": np.min,
+    "ReduceSum": np.sum,
+}
 
 
 def evaluate(op: str, inputs: Sequence[Value], attributes: Mapping[str, Any]) -> Value | None:
