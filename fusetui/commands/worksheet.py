@@ -181,13 +181,14 @@ def _wrapped(text: str) -> list[str]:
 
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    gap = "  " if sum(widths) + 2 * len(widths) <= _WIDTH else " "
     lines = []
     for row in (head, *rows):
         cells = [
             cell.ljust(w) if name in ("policy", "tile", "limited by") else cell.rjust(w)
             for name, cell, w in zip(head, row, widths, strict=True)
         ]
-        lines.append("  ".join(cells).rstrip())
+        lines.append(gap.join(cells).rstrip())
     return "\n".join(lines)
 
 

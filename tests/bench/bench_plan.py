@@ -1,4 +1,4 @@
-"""How long planning takes: every block, and a 40-operator stack, fresh and after a change of hardware.
+"""How long planning takes: every block, a 40-operator stack and wide graphs, fresh and after a change of hardware.
 
     python tests/bench/bench_plan.py [--repeat 15]
 
@@ -17,9 +17,10 @@ from collections.abc import Callable
 from fusetui.accelerator.blocks import blocks, build_block
 from fusetui.accelerator.blocks.builder import Builder
 from fusetui.accelerator.blocks.parts import mlp
-from fusetui.accelerator.constants import default_constants
+from fusetui.accelerator.constants import Constants, default_constants
 from fusetui.accelerator.graph import Graph
-from fusetui.accelerator.plan import make_plans
+from fusetui.accelerator.hardware import Hardware
+from fusetui.accelerator.plan import _legal, _workload, make_plans
 from fusetui.accelerator.presets import load_hardware
 
 
@@ -34,6 +35,28 @@ def stack() -> Graph:
     return b.graph()
 
 
+def heads(count: int) -> Graph:
+    """`count` products of one input, each with two operators after it, added up: more down-sets than can be swept."""
+    b = Builder(f"{count} heads", {"m": 1024, "n": 1024, "k": 1024}, "bf16")
+    x = b.tensor("x", ("m", "k"))
+    total = ""
+    for i in range(count):
+        h = b.matmul(f"product{i}", x, b.weight(f"w{i}", "k", "n"), ("m", "n"))
+        h = b.elementwise(f"second{i}", b.elementwise(f"first{i}", h))
+        total = b.elementwise(f"sum{i}", total, h, cost_class="add") if total else h
+    return b.graph()
+
+
+def fan(count: int) -> Graph:
+    """`count` values of one input, added up."""
+    b = Builder(f"fan of {count}", {"m": 1024, "n": 1024}, "bf16")
+    x = b.tensor("x", ("m", "n"))
+    total = x
+    for i in range(count):
+        total = b.elementwise(f"sum{i}", total, b.elementwise(f"value{i}", x), cost_class="add")
+    return b.graph()
+
+
 def measure(run: Callable[[], object], repeat: int) -> tuple[float, float]:
     """Median (CPU, wall) milliseconds."""
     cpu, wall = [], []
@@ -45,6 +68,13 @@ def measure(run: Callable[[], object], repeat: int) -> tuple[float, float]:
     return statistics.median(cpu) * 1e3, statistics.median(wall) * 1e3
 
 
+def first_plan(make: Callable[[], Graph], hw: Hardware, constants: Constants) -> None:
+    """Plan a graph as if nothing like it had been planned before."""
+    _legal.cache_clear()
+    _workload.cache_clear()
+    make_plans(make(), hw, constants, "bf16")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeat", type=int, default=15)
@@ -54,14 +84,20 @@ def main() -> None:
     slower = [dataclasses.replace(hw, dram_bytes_per_s=hw.dram_bytes_per_s * (1 - i / 100)) for i in range(repeat + 1)]
     makers: dict[str, Callable[[], Graph]] = {b.name: (lambda name=b.name: build_block(name)) for b in blocks()}
     print(f"{'block':<22}{'operators':>10}{'fresh cpu':>11}{'wall':>8}{'replan cpu':>12}{'wall':>8}  ms")
-    for name, make in (makers | {"stack": stack}).items():
+    wide: dict[str, Callable[[], Graph]] = {
+        "fan of 12": lambda: fan(12),
+        "fan of 40": lambda: fan(40),
+        "10 heads": lambda: heads(10),
+        "20 heads": lambda: heads(20),
+    }
+    for name, make in (makers | {"stack": stack} | wide).items():
         graph, changes = make(), iter(slower * 2)
-        fresh = measure(lambda make=make: make_plans(make(), hw, constants, "bf16"), repeat)
+        fresh = measure(lambda make=make: first_plan(make, hw, constants), repeat)
         make_plans(graph, hw, constants, "bf16")
         again = measure(lambda g=graph, c=changes: make_plans(g, next(c), constants, "bf16"), repeat)
         print(f"{name:<22}{len(graph.operators):>10}{fresh[0]:>11.1f}{fresh[1]:>8.1f}{again[0]:>12.1f}{again[1]:>8.1f}")
     tracemalloc.start()
-    make_plans(stack(), hw, constants, "bf16")
+    first_plan(stack, hw, constants)
     print(f"peak of allocations for the stack: {tracemalloc.get_traced_memory()[1] / 2**20:.1f} MiB")
 
 
