@@ -20,6 +20,7 @@ from fusetui.accelerator.runtime.counterfactual import Driver, attribute, counte
 from fusetui.accelerator.runtime.load import Load
 from fusetui.accelerator.runtime.outcome import FALLBACK, GATE, MISPLACED, PLANNED, QUEUE, UNFUSED, Outcome
 from fusetui.accelerator.runtime.paths import Path, PlanTable
+from fusetui.accelerator.runtime.simulate import simulate
 
 CORPUS = os.environ.get("FUSETUI_CORPUS")
 LONG = bool(os.environ.get("FUSETUI_LONG"))
@@ -128,3 +129,10 @@ def points() -> list[Any]:
 def test_queueing_points(kind: str, point: dict[str, Any], seed: int) -> None:
     for c in check(kind, point, requests_for(kind, point), seed):
         assert c.within, f"{c.at} {c.quantity}: {c.got} for {c.want}, {c.error:+.2%} of ±{c.tolerance:.1%}"
+
+
+def test_a_real_trace_with_even_gaps_is_another_load(azure: Load, reference: dict[str, Any]) -> None:
+    even = np.rint(np.linspace(0, azure.arrival_ns[-1], len(azure))).astype(np.int64)
+    run = simulate(replace(azure, arrival_ns=even), SETUP)
+    want = reference["p99_if_arrivals_respaced_uniformly"]
+    assert nearest_rank(run.latency_ns, 0.99) / 1e9 == pytest.approx(want, abs=1e-6, rel=0)
