@@ -30,7 +30,7 @@ _FOLDS: Final = 5
 # Free constants of a family: (lowest, highest, width of the prior as a logarithm).
 _MATMUL: Final = MappingProxyType(
     {
-        "start_ns": (100.0, 20000.0, 1.5),
+        "start_ns": (100.0, 100000.0, 1.5),
         "fill_ns": (20.0, 8000.0, 1.5),
         "eta_matrix": (0.05, 1.15, 0.25),
         "eta_dram": (0.1, 1.1, 0.15),
@@ -42,7 +42,7 @@ _MATMUL: Final = MappingProxyType(
 )
 _CAST: Final = MappingProxyType(
     {
-        "cast_start_ns": (100.0, 40000.0, 1.0),
+        "cast_start_ns": (100.0, 100000.0, 1.0),
         "cast_row_ns": (5.0, 5000.0, 1.5),
         "cast_eta": (0.05, 1.1, 0.4),
     }
@@ -154,7 +154,8 @@ def predict_ns(hw: Hardware, constants: Constants, rows: MeasuredRows) -> Floats
     """Predicted time (N,), ns."""
     if rows.family == "matmul":
         c = rows.columns
-        return price_matmuls(hw, constants, c["batch"], c["m"], c["n"], c["k"], dtype=rows.dtype).time_ns
+        shape, hot = (c["batch"], c["m"], c["n"], c["k"]), _hot_bytes(hw)
+        return price_matmuls(hw, constants, *shape, dtype=rows.dtype, hot_bytes=hot).time_ns
     return _SECONDS[rows.family](hw, rows)(constants) * 1e9
 
 
@@ -197,8 +198,13 @@ Seconds = Callable[[Constants], Floats]
 
 def _matmul_seconds(hw: Hardware, rows: MeasuredRows) -> Seconds:
     c = rows.columns
-    grid = build_grid(hw, products(c["batch"], c["m"], c["n"], c["k"]), rows.dtype)
+    grid = build_grid(hw, products(c["batch"], c["m"], c["n"], c["k"], 0, 0, 0, 0, _hot_bytes(hw)), rows.dtype)
     return lambda constants: np.asarray(matmul_terms(hw, constants, grid).total.min(axis=1))
+
+
+def _hot_bytes(hw: Hardware) -> float:
+    """Operand bytes in the shared cache when a product starts: graphics processors stream past theirs."""
+    return _EVERYTHING if hw.kind == "cpu" else 0.0
 
 
 def _attention_seconds(hw: Hardware, rows: MeasuredRows) -> Seconds:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from pathlib import Path
 from typing import Any, Final
 
+from fusetui.accelerator.hardware import Hardware
+
 _CPUINFO: Final = Path("/proc/cpuinfo")
 _CACHE: Final = Path("/sys/devices/system/cpu/cpu0/cache")
 _CLOCK_HZ: Final = 2.5e9  # when the system does not tell
 _DRAM_BYTES_PER_S: Final = 12e9  # of one core; a few cores share less than their sum
+_DRAM_CORES: Final = 8
 _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -34,7 +38,7 @@ def host_description() -> dict[str, Any]:
         "l2_bytes": shared,
         "l2_bytes_per_s": 16.0 * clock * cores,
         "dram_bytes": _memory_bytes(),
-        "dram_bytes_per_s": _DRAM_BYTES_PER_S * min(cores, 8),
+        "dram_bytes_per_s": _DRAM_BYTES_PER_S * min(cores, _DRAM_CORES),
         "mma": {"fp32": [6, 2 * lanes, 1], "fp64": [6, lanes, 1]},
         "launch": {"call_ns": 1000.0, "gap_ns": 500.0, "latency_ns": 1000.0, "graph_gap_ns": 200.0},
         "sources": {
@@ -51,6 +55,19 @@ def host_description() -> dict[str, Any]:
             "launch": "guess: a call between operators of an inference runtime",
         },
     }
+
+
+def one_core(hw: Hardware) -> Hardware:
+    """The same machine with one of its cores: what short measurements are made on."""
+    share = 1 / hw.cores
+    return dataclasses.replace(
+        hw,
+        cores=1,
+        matrix_flops={name: rate * share for name, rate in hw.matrix_flops.items()},
+        vector_flops={name: rate * share for name, rate in hw.vector_flops.items()},
+        l2_bytes_per_s=hw.l2_bytes_per_s * share,
+        dram_bytes_per_s=hw.dram_bytes_per_s / min(hw.cores, _DRAM_CORES),
+    )
 
 
 def _clock_hz(text: str) -> float:

@@ -28,7 +28,7 @@ _ENOUGH: Final = 0.5  # occupancy that still hides memory latency
 _RESIDENT: Final = 0.6  # of the shared cache, before operands that come round again have left it
 _REGISTER_ROW: Final = 4096.0  # bytes of a row that softmax kernels keep in registers
 _FORGETS: Final = 8.0  # how sharply a row is lost from a core's own memory once it no longer fits
-_IDLE: Final = 0.5  # share of the time of idle lanes that is not hidden
+_IDLE: Final = 0.25  # share of the time of idle lanes that is not hidden
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fusetui.accelerator.calibrate import Score, calibrate, fit_rows, relative_errors
+from fusetui.accelerator.calibrate import TRAIN_ROWS, Score, calibrate, fit_rows, relative_errors
 from fusetui.accelerator.constants import Constants, constants_table, default_constants, save_constants
 from fusetui.accelerator.hardware import Hardware
+from fusetui.accelerator.host import one_core
 from fusetui.accelerator.measure_host import measure_host
 from fusetui.accelerator.presets import HOST, load_hardware
 from fusetui.accelerator.rows import read_rows
@@ -21,7 +22,6 @@ from fusetui.commands.inputs import capture_path
 from fusetui.commands.plan_trace import recovery_of
 from fusetui.telemetry.errors import TelemetryError
 
-_HOST_TRAIN = 15  # of the 20 and more short measurements: they are noisy, and few
 _LEAST_ROWS = 4
 
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     hardware = load_hardware(args.hardware)
     before: dict[str, float] = {}
     if args.rows == HOST:
-        sets, scores = calibrate(hardware, measure_host(), args.train or _HOST_TRAIN, args.seed)
+        sets, scores = calibrate(one_core(hardware), measure_host(), args.train or TRAIN_ROWS, args.seed)
     elif _is_table(args.rows):
         sets, scores = calibrate(hardware, read_rows(Path(args.rows)), args.train, args.seed)
     else:
@@ -111,7 +111,7 @@ def _print(title: str, scores: Sequence[Score], sets: Sequence[Constants], befor
         print(
             f"{s.family:10} {s.dtype:6} {s.train:7} {s.held_out:9} {s.median_error:8.1%} {s.p95_error:8.1%}"
             + uncalibrated.get(s.family, "")
-            + ("" if s.held_out else "  on the fitted rows: none are left to check")
+            + ("" if s.held_out else "  of fits on the other four fifths of them: none are left to check")
         )
     if before:
         print("fitted on the first half of the runs, held out is the second half of the same operators")

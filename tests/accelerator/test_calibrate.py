@@ -22,6 +22,7 @@ from fusetui.accelerator.constants import (
     save_constants,
 )
 from fusetui.accelerator.errors import AcceleratorError
+from fusetui.accelerator.host import one_core
 from fusetui.accelerator.presets import load_hardware
 from fusetui.accelerator.rows import MeasuredRows, read_rows
 from fusetui.cli import main
@@ -228,10 +229,13 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_public_measurements_are_met_from_twenty_rows() -> None:
     bench = Path(__file__).parents[1] / "bench" / "bench_model.py"
     command = [sys.executable, str(bench), "--seeds", "2", "--only", "gemm vidur"]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()[1:]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
+    lines = [line for line in printed if "gemm vidur" in line]
     assert len(lines) == 4
     for line in lines:
-        median, p95 = (float(word) for word in line.split("fp16")[1].split()[-3 if "sum" not in line else -2 :][:2])
+        figures = [float(word) for word in line.split("fp16")[1].split()]
+        # rows, then uncalibrated median and p95, which sums of a block do not have
+        median, p95 = figures[1:3] if "sum" in line else figures[3:5]
         limit = (6, 20) if "sum" in line else (8, 25)
         assert median <= limit[0], line
         assert p95 <= limit[1], line
@@ -241,5 +245,15 @@ def test_this_machine_can_be_measured(tmp_path: Path, capsys: pytest.CaptureFixt
     out = tmp_path / "host.json"
     assert main(["calibrate", "host", "--hardware", "host", "-o", str(out), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)["scores"]
-    assert [(s["family"], s["dtype"]) for s in scores] == [("matmul", "fp32"), ("vector", "fp32")]
+    assert [(s["family"], s["dtype"], s["train"]) for s in scores] == [("matmul", "fp32", 20), ("vector", "fp32", 20)]
     assert load_constants(out).hardware == "host"
+
+
+def test_one_core_has_its_share_of_the_machine() -> None:
+    host = load_hardware("host")
+    one = one_core(host)
+    assert one.cores == 1
+    assert one.rate("fp32") * host.cores == pytest.approx(host.rate("fp32"))
+    assert one.l2_bytes_per_s * host.cores == pytest.approx(host.l2_bytes_per_s)
+    # Eight cores draw all the bandwidth there is: more of them share it.
+    assert one.dram_bytes_per_s == pytest.approx(host.dram_bytes_per_s / min(host.cores, 8))
