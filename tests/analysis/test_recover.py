@@ -222,6 +222,10 @@ def test_names(name: str, labels: list[str]) -> None:
             " instead",
         ),
         (
+            [("Torch-Compiled Region: 0", "8x8 8x8 f32", 5)],
+            "only compiled regions are rows here: `fusetui plan CAPTURE` reads the operators inside of them",
+        ),
+        (
             [("aten::mm", "4x5 6x7 f32", 5)],
             "no operator in this capture has shapes that fit together: record with record_shapes=True",
         ),

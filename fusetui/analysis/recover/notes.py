@@ -10,6 +10,7 @@ import numpy as np
 from fusetui.analysis.recover.executions import Executions
 from fusetui.analysis.recover.sequence import Slot, Unit
 
+REGION: Final = "Torch-Compiled Region"
 _MATTERS: Final = 0.02
 
 
@@ -33,7 +34,7 @@ def notes_of(rows: Executions, real: Sequence[Slot], places: int, units: Sequenc
         notes.append(note)
     if note := _steps_note(rows, units):
         notes.append(note)
-    if any(token.name.startswith("Torch-Compiled Region") for token in rows.tokens):
+    if any(token.name.startswith(REGION) for token in rows.tokens):
         notes.append("compiled loops leave no event on a host: their time is that of the region between operators")
     return tuple(notes)
 

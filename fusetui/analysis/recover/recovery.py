@@ -17,7 +17,7 @@ from fusetui.analysis.recover.device import hardware_of
 from fusetui.analysis.recover.executions import Executions, Token, executions_of
 from fusetui.analysis.recover.flow import Flow
 from fusetui.analysis.recover.lower import Lowering, heads_last
-from fusetui.analysis.recover.notes import notes_of
+from fusetui.analysis.recover.notes import REGION, notes_of
 from fusetui.analysis.recover.sequence import Ints, Slot, Unit, runs_of
 from fusetui.analysis.recover.shapes import Key
 
@@ -43,6 +43,8 @@ class Recovery:
 
 
 def _why_not(frame: pl.DataFrame, rows: Executions) -> str:
+    if any(token.name.startswith(REGION) for token in rows.tokens):
+        return "only compiled regions are rows here: `fusetui plan CAPTURE` reads the operators inside of them"
     if any(token.key.operands for token in rows.tokens):
         return "no operator in this capture is known to the model: name them as PyTorch or ONNX do"
     keys = frame["shape"].drop_nulls().head(1).to_list() if "shape" in frame.columns else []
