@@ -6,10 +6,8 @@ from fusetui.app.footer import Footer
 from fusetui.app.glyphs import SETS
 from fusetui.app.panes.pipeline import PipelinePane
 from fusetui.app.screens.help import HelpScreen, keys_text
-from fusetui.app.screens.plan import PlanScreen
 from fusetui.app.screens.prompt import Prompt
 from fusetui.app.screens.rows import RowsScreen
-from fusetui.app.screens.whatif import WhatIfScreen
 from fusetui.app.scrubber import Scrubber
 from fusetui.app.session import NOT_HERE
 from fusetui.app.shell import Shell
@@ -135,17 +133,17 @@ class FusetuiApp(Shell):
 
     def action_turn(self, steps: int) -> None:
         screen = self.base_screen
-        if isinstance(screen, WhatIfScreen):
+        if screen is not None:
             screen.turn(steps)
 
     def action_reset_knob(self, every: bool) -> None:
         screen = self.base_screen
-        if isinstance(screen, WhatIfScreen):
+        if screen is not None:
             screen.reset(every=every)
 
     def action_read_plan(self) -> None:
         screen = self.base_screen
-        if isinstance(screen, PlanScreen):
+        if screen is not None and "plan" in screen.PLACES:
             self.say("reading the capture's operators" if screen.read_again() else "no data yet")
 
     def action_next_theme(self) -> None:

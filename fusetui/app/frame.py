@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fusetui.analysis.snapshot import Ints, Snapshot
 from fusetui.app.bookmarks import Bookmark
-from fusetui.app.plan_board import PlanBoard
 from fusetui.app.verdict import Verdict
+
+if TYPE_CHECKING:
+    from fusetui.app.plan_board import PlanBoard
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Frame:
     cpu          share of one core fusetui takes, bytes_per_s what it sends to the terminal; None: not known yet
     skipped      frames not painted because the terminal was slow; hz: painted now
     density      rows per equal bin of the whole capture, None for a live source
-    board        knobs and plans, for the screens that show them
+    board        knobs and plans; None where they are not shown
     recorded     events recorded so far, None when nothing is being recorded; recording_failed: why that stopped
     """
 

@@ -7,8 +7,8 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.driver import Driver
@@ -22,22 +22,21 @@ from fusetui.app.frame import Frame
 from fusetui.app.glyphs import BRAILLE, Glyphs
 from fusetui.app.pacing import MAX_FORCED_BACKLOG, Pacer, SelfCost
 from fusetui.app.palette import DEFAULT, Palette
-from fusetui.app.plan_board import PlanBoard
 from fusetui.app.screens.base import TelemetryScreen
 from fusetui.app.screens.cores import CoresScreen
 from fusetui.app.screens.drill import DrillScreen
-from fusetui.app.screens.fusion import FusionScreen
 from fusetui.app.screens.overview import OverviewScreen
-from fusetui.app.screens.plan import PlanScreen
 from fusetui.app.screens.queue import QueueScreen
 from fusetui.app.screens.tail import TailScreen
-from fusetui.app.screens.whatif import WhatIfScreen
 from fusetui.app.session import Session
 from fusetui.app.themes import FALLBACKS
 from fusetui.app.verdict import Verdict, verdict
 from fusetui.telemetry.text import safe_text
 
-SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen, FusionScreen, WhatIfScreen)
+if TYPE_CHECKING:
+    from fusetui.app.plan_board import PlanBoard
+
+SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen)
 QUIET_S = 1.0
 ANSWER_S = 1.0
 ANSWER_FRAMES = 3
@@ -53,6 +52,18 @@ class Look:
     no_color: bool = False
 
 
+def _fusion() -> Screen[None]:
+    from fusetui.app.screens.fusion import FusionScreen  # with the model behind it: not before it is shown
+
+    return FusionScreen()
+
+
+def _whatif() -> Screen[None]:
+    from fusetui.app.screens.whatif import WhatIfScreen  # as above
+
+    return WhatIfScreen()
+
+
 class Shell(App[None], inherit_bindings=False):
     """Timer, screens, theme and glyphs; what the keys do is in `FusetuiApp`.
 
@@ -64,7 +75,11 @@ class Shell(App[None], inherit_bindings=False):
 
     TITLE = "fusetui"
     BINDINGS = bindings(ACTIONS)
-    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {kind.NAME: kind for kind in SCREENS}
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {
+        **{kind.NAME: kind for kind in SCREENS},
+        "fusion": _fusion,
+        "whatif": _whatif,
+    }
     DEFAULT_MODE = OverviewScreen.NAME
     CSS = """
     ToastRack { margin-bottom: 2; }
@@ -94,7 +109,6 @@ class Shell(App[None], inherit_bindings=False):
         self.slo_ns = slo_ns
         self.actions = tuple(actions)
         self.problems = tuple(problems)
-        self.board = PlanBoard(session.feed)
         self.pacer = Pacer(max(0.2, min(10.0, hz)))
         self.cost = SelfCost()
         self._first_frame = first_frame
@@ -193,8 +207,15 @@ class Shell(App[None], inherit_bindings=False):
             density=self.session.density(now_s),
             recorded=self.session.tape.rows if self.session.tape else None,
             recording_failed=self.session.tape.failed if self.session.tape else "",
-            board=self.board,
+            board=self.board if self.base_screen and "plan" in self.base_screen.PLACES else None,
         )
+
+    @cached_property
+    def board(self) -> PlanBoard:
+        """Knobs and plans, from when they are first shown."""
+        from fusetui.app.plan_board import PlanBoard  # as above
+
+        return PlanBoard(self.session.feed)
 
     @property
     def base_screen(self) -> TelemetryScreen | None:
@@ -205,8 +226,7 @@ class Shell(App[None], inherit_bindings=False):
     def hints(self) -> list[tuple[str, str, int]]:
         """The footer's entries here."""
         places = {"always", "pane"} | ({"replay"} if self.session.transport is not None else set())
-        if isinstance(self.base_screen, PlanScreen):
-            places |= {"plan", "knobs"} if isinstance(self.base_screen, WhatIfScreen) else {"plan"}
+        places |= self.base_screen.PLACES if self.base_screen else frozenset()
         return hints(self.actions, frozenset(places))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:

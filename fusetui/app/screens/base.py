@@ -36,6 +36,7 @@ class TelemetryScreen(Screen[None], inherit_bindings=False):
 
     NAME   the mode it is known by; TITLE: its name in the footer
     STAGE  the pipeline cell that is lit, None: none
+    PLACES  where its own keys work, beside those of every screen
     PANES  the most important first; LEAD: the first takes a whole row
     """
 
@@ -43,6 +44,7 @@ class TelemetryScreen(Screen[None], inherit_bindings=False):
     STAGE: ClassVar[int | None] = None
     PANES: ClassVar[Sequence[type[Pane]]] = ()
     LEAD: ClassVar[bool] = True
+    PLACES: ClassVar[frozenset[str]] = frozenset()
     AUTO_FOCUS = "#body Pane"
     DEFAULT_CSS = """
     TelemetryScreen { layout: vertical; background: $background; overflow: hidden; }
@@ -81,6 +83,16 @@ class TelemetryScreen(Screen[None], inherit_bindings=False):
         self.strip.show(frame.snapshot, pane_now_s)
         for pane in self.panes:
             pane.show(frame.snapshot, pane_now_s)
+
+    def turn(self, steps: int) -> None:
+        """Turn the selected knob, on screens that have some."""
+
+    def reset(self, *, every: bool) -> None:
+        """Put the selected knob back, or every knob."""
+
+    def read_again(self) -> bool:
+        """Look for the operators of the capture anew, on screens that show a plan; whether there is a capture."""
+        return False
 
     def restyle(self) -> None:
         """The theme or the glyph set changed."""

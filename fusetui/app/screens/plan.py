@@ -20,6 +20,8 @@ LOOK_S: Final = 0.02
 class PlanScreen(TelemetryScreen):
     """A screen whose panes draw from the board."""
 
+    PLACES = frozenset({"plan"})
+
     def __init__(self) -> None:
         super().__init__()
         self.board: PlanBoard | None = None

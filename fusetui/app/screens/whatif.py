@@ -20,6 +20,7 @@ class WhatIfScreen(PlanScreen):
     TITLE = "What-if"
     STAGE = 0
     LEAD = False
+    PLACES = frozenset({"plan", "knobs"})
     PANES = (KnobsPane, WhatIfComparePane, WhatIfGroupsPane)
 
     def arranged(self, count: int) -> Arrangement:
