@@ -192,6 +192,8 @@ def requests_for(kind: str, point: Mapping[str, Any], scale: float = 1.0) -> int
         return round(1_000_000 * scale)
     if point.get("erlang_c", 1.0) < 0.1:  # few wait at all
         return round(6_000_000 * scale)
+    if rho > 0.8 and point.get("c", 1) > 16:  # a queue of many cores changes as slowly as one, over more arrivals
+        return round(4_000_000 * (point["c"] // 16) * scale)
     heavy = str(point.get("service", "")).startswith(("H2", "two", "logn"))
     return round((1_000_000 if rho <= 0.5 else 2_000_000 if rho < 0.8 else 4_000_000) * (2 if heavy else 1) * scale)
 
