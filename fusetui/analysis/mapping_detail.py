@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -49,15 +50,8 @@ def mapping_detail(
         counts=ways[shown],
         time_ns=time_ns[shown].sum(axis=1),
         hit_share=_ratio(ways[:, 0], ways[:, _KNOWN].sum(axis=1))[shown],
-        padding=_ratio(sums.tokens[0], sums.tokens[1])[shown],
-        padding_n=sums.joined[shown],
-        padded=sums.padded[shown],
-        padded_ns=sums.padded_ns[shown],
         compiles=compiles[shown].sum(axis=1),
         stall_ns=stall_ns[shown].sum(axis=1),
-        accuracy=_ratio(sums.accuracy[2], sums.accuracy[1])[shown],
-        gain=_ratio(sums.gain[2], sums.gain[1])[shown] - 1,
-        fallback_ns=np.where(sums.fallback[0] > 0, sums.fallback[1] - sums.fallback[2], np.nan)[shown],
         counts_by_slot=counts[shown],
         time_by_slot=time_ns[shown],
         padding_by_slot=_padding_by_slot(sums, head),
@@ -69,7 +63,21 @@ def mapping_detail(
         drift=drift,
         metastable=metastable(fell, batch, *series),
         notes=tuple(_notes(rows, totals, drift, counts, unknown)),
+        **_of_buckets(sums, shown),
     )
+
+
+def _of_buckets(sums: MappingRows, shown: Ints) -> dict[str, Any]:
+    """The fields that come from rows, of the buckets shown."""
+    return {
+        "padding": _ratio(sums.tokens[0], sums.tokens[1])[shown],
+        "padding_n": sums.joined[shown],
+        "padded": sums.padded[shown],
+        "padded_ns": sums.padded_ns[shown],
+        "accuracy": _ratio(sums.accuracy[2], sums.accuracy[1])[shown],
+        "gain": _ratio(sums.gain[2], sums.gain[1])[shown] - 1,
+        "fallback_ns": np.where(sums.fallback[0] > 0, sums.fallback[1] - sums.fallback[2], np.nan)[shown],
+    }
 
 
 def _ratio(part: Floats | Ints, whole: Floats | Ints) -> Floats:
