@@ -18,7 +18,7 @@ _QUANTILES = (("p50_ns", 0.5), ("p95_ns", 0.95), ("p99_ns", 0.99))
 
 
 def figures(run: Run) -> dict[str, Any]:
-    """One round in numbers, JSON-ready.
+    """One round in numbers, JSON-ready; kernels and bursts are None where jobs are told whole.
 
     launch_ns    exposed launch time, mean per job; launches: kernels per job
     burst        traffic in the busiest 100 µs over the device's bandwidth, the worst device; over_sustained: over what
@@ -35,7 +35,7 @@ def figures(run: Run) -> dict[str, Any]:
     return {
         "requests": n,
         "jobs": len(jobs),
-        "launches": kernels / max(len(jobs), 1),
+        "launches": None if kernels is None else kernels / max(len(jobs), 1),
         "launch_ns": float(jobs.parts[:, LAUNCH].mean()) if len(jobs) else None,
         "burst": burst_share,
         "over_sustained": over,
@@ -46,8 +46,10 @@ def figures(run: Run) -> dict[str, Any]:
     }
 
 
-def _bursts(run: Run, outcome: Outcome) -> tuple[int, float | None, float | None]:
+def _bursts(run: Run, outcome: Outcome) -> tuple[int | None, float | None, float | None]:
     """(kernels, burst over bandwidth, burst over sustained) of the device where the burst is largest."""
+    if not run.scenario.kernels:
+        return None, None, None
     runs = executions(outcome)
     device = outcome.jobs.core[runs.job] // run.config.per_device
     most: tuple[float, float | None] | None = None
@@ -75,7 +77,7 @@ def table_lines(run: Run, rows: list[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         cells = "".join(f"{_ns(row[name]):>10}" for name in (*(name for name, _ in _QUANTILES), "mean_ns"))
         yield (
-            f"{row['policy']:14}{row['launches']:>8.1f}{_ns(row['launch_ns']):>10}{_times(row['burst']):>7}"
+            f"{row['policy']:14}{_number(row['launches']):>8}{_ns(row['launch_ns']):>10}{_times(row['burst']):>7}"
             f"{percent(row['busy']).strip():>7}{cells}{row['requests']:>9,}"
         )
     yield ""
@@ -90,6 +92,10 @@ def table_lines(run: Run, rows: list[dict[str, Any]]) -> Iterator[str]:
 
 def _ns(value: float | None) -> str:
     return duration(value).strip()
+
+
+def _number(value: float | None) -> str:
+    return DASH if value is None else f"{value:.1f}"
 
 
 def _times(value: float | None) -> str:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fusetui.accelerator.runtime.executions import executions
 from fusetui.accelerator.runtime.outcome import GENERIC, LAUNCH, MAPPING_WORDS, STALL, Jobs, Outcome
 from fusetui.accelerator.scenario.build import Round
+from fusetui.accelerator.scenario.table import ScenarioError
 from fusetui.sources.simulated_words import NO_PLAN, RunWords, plan_key, request_shape, work_shape
 from fusetui.telemetry.schema import MAPPINGS
 
@@ -21,6 +22,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 ABSENT: Final = -1
+MOST_KERNELS: Final = 1 << 23
+"""Told one by one of a round, which is held in memory: about 300 bytes each."""
 _MAPPING: Final[Ints] = np.array([MAPPINGS.index(word) for word in MAPPING_WORDS], np.int64)
 
 
@@ -93,6 +96,7 @@ def executions_of(turn: Round, words: RunWords, first: int) -> Work:
     model knows how long the device waited for it, which is what the call took beyond the kernel before.
     """
     outcome = turn.outcome
+    _check_size(turn, words)
     jobs, runs = outcome.jobs, executions(outcome)
     job = runs.job
     eager = words.eager[jobs.table[job]] | (jobs.mapping[job] == GENERIC)
@@ -109,6 +113,16 @@ def executions_of(turn: Round, words: RunWords, first: int) -> Work:
         mapping=_MAPPING[jobs.mapping[job]], shape=work_shape(jobs.rows[job], jobs.table[job]),
         batch=jobs.requests[job], flops=runs.flops, dram=runs.dram_bytes,
     ).by_end()  # fmt: skip
+
+
+def _check_size(turn: Round, words: RunWords) -> None:
+    kernels = words.kernels_of(turn.outcome.jobs)
+    if kernels > MOST_KERNELS:
+        raise ScenarioError(
+            "scenario",
+            f"{kernels:,} kernels in a round, over {MOST_KERNELS:,}",
+            'write tell = "jobs", or fewer requests',
+        )
 
 
 def jobs_of(turn: Round, words: RunWords, first: int) -> Work:

@@ -42,10 +42,11 @@ def work_part(kind: str, work: Work, slices: int, open_at_ns: int | None = None)
 def counter_part(at_ns: int, reading: Reading, words: RunWords) -> Part:
     """One row."""
     at = np.array([at_ns])
-    unit = words.units.index(COUNTERS[reading.counter][1])
+    unit = COUNTERS[reading.counter][1]
+    code = words.units.index(unit) if unit else ABSENT
     return _part(
         COUNTER, np.array([words.counter_name(reading.counter)]), start_ns=at, end_ns=at,
-        device=np.array([reading.device]), value=np.array([reading.value]), unit=np.array([unit]),
+        device=np.array([reading.device]), value=np.array([reading.value]), unit=np.array([code]),
     )  # fmt: skip
 
 

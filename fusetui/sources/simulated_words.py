@@ -20,10 +20,11 @@ _BITS: Final = 31
 _LOW: Final = (1 << _BITS) - 1
 COUNTERS: Final = (
     ("DRAM traffic", "GB/s"),
-    ("peak DRAM demand", "× bandwidth"),
-    ("waiting requests", "requests"),
-    ("running requests", "requests"),
+    ("peak DRAM demand", "×"),
+    ("waiting requests", ""),
+    ("running requests", ""),
 )
+"""Name and unit; the peak is what kernels asked for at once, as a multiple of the device's bandwidth."""
 
 
 class RunWords:
@@ -53,7 +54,7 @@ class RunWords:
         self._job_at = len(self.names)
         self.names += [table.name for table in tables]
         self._tables = tables
-        self.units = list(dict.fromkeys(unit for _, unit in COUNTERS))
+        self.units = list(dict.fromkeys(unit for _, unit in COUNTERS if unit))
         self._layers = np.array([model.layers for model in models], np.int64)
 
     def kernel_name(self, code: Ints) -> Ints:
@@ -71,6 +72,11 @@ class RunWords:
             for path, chosen in ((plans.plan, (table == i) & ~generic), (plans.fallback, (table == i) & generic)):
                 moved[chosen] = np.add.reduceat(path.dram_bytes, path.first[:-1])[path.knot(rows[chosen])]
         return moved
+
+    def kernels_of(self, jobs: Jobs) -> int:
+        """How many kernels jobs are made of, about: at most, whatever path they took."""
+        most = np.array([max(int(np.diff(p.first).max()) for p in (t.plan, t.fallback)) for t in self._tables])
+        return int(most[jobs.table].sum())
 
     def stream_name(self, stream: Ints) -> Ints:
         """Name codes of requests: they are called as their stream."""

@@ -12,6 +12,7 @@ from fusetui.accelerator.runtime.outcome import GENERIC, LAUNCH, MAPPING_WORDS, 
 from fusetui.accelerator.scenario.build import Run
 from fusetui.accelerator.scenario.parse import load_scenario
 from fusetui.accelerator.scenario.spec import Scenario
+from fusetui.commands.simulate_table import figures
 
 S = 1_000_000_000
 
@@ -116,8 +117,6 @@ def test_a_long_prefill_holds_up_decode() -> None:
 
 def test_aggressive_fusion_cuts_launches_and_worsens_the_tail() -> None:
     """Case study: launch overhead none > balanced > aggressive; bursts and p95 aggressive > balanced."""
-    from fusetui.commands.simulate_table import figures
-
     scenario = load_scenario("case-study")
     none, balanced, aggressive = (
         figures(Run(scenario.with_policy(policy))) for policy in ("none", "balanced", "aggressive")

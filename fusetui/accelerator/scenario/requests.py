@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from fusetui.accelerator.runtime.load import Load, Stream
 from fusetui.accelerator.runtime.types import Floats, Ints
 from fusetui.accelerator.scenario.spec import Bursts, Log, Rates, Scenario, StreamSpec
 from fusetui.accelerator.scenario.table import ScenarioError
+
+MOST_REQUESTS: Final = 1 << 20
+"""On one stream in a round: a round is held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ def _of_stream(
         inside = at < scenario.seconds * 1e9
         at, tokens, output = at[inside], log.tokens[inside], log.output[inside]
     else:
-        at = _drawn(stream, seed, scenario.seconds)
+        at = _drawn(stream, seed, scenario.seconds, scenario.where)
         tokens, output = shapes(at, stream.mixes, seed)
     work = np.ones(len(at))
     if stream.spread:
@@ -64,11 +68,11 @@ def _of_stream(
     return at, tokens, output, work
 
 
-def _drawn(stream: StreamSpec, seed: int, seconds: float) -> Ints:
+def _drawn(stream: StreamSpec, seed: int, seconds: float, where: str) -> Ints:
     """Arrivals until `seconds`; the same however many are drawn beyond."""
     arrivals = stream.arrivals
     n = 64
-    while True:
+    while n <= MOST_REQUESTS:
         if isinstance(arrivals, Bursts):
             at = bursty(arrivals.quiet_per_s, arrivals.burst_per_s, arrivals.quiet_s, arrivals.burst_s, n, seed)
         else:
@@ -77,3 +81,6 @@ def _drawn(stream: StreamSpec, seed: int, seconds: float) -> Ints:
         if at[-1] >= seconds * 1e9:
             return at[: int(np.searchsorted(at, math.ceil(seconds * 1e9)))]
         n *= 2
+    raise ScenarioError(
+        where, f"over {MOST_REQUESTS:,} requests on stream {stream.name}", "lower its rate or `seconds`"
+    )
