@@ -28,6 +28,7 @@ async def main(keys: int) -> None:
     answers: list[float] = []
     delays: list[float] = []
     model: list[float] = []
+    cpu: list[float] = []
 
     async def probe() -> None:
         while True:
@@ -42,17 +43,19 @@ async def main(keys: int) -> None:
         watch = asyncio.create_task(probe())
         for number in range(keys):
             before = pane._canvas.codes.tobytes()
-            began_s = time.monotonic()
+            began_s, began_cpu_s = time.monotonic(), time.process_time()
             app.post_message(_key("plus" if number // 4 % 2 == 0 else "minus"))
             while pane._canvas.codes.tobytes() == before and time.monotonic() - began_s < 2:
                 await asyncio.sleep(0.001)
             answers.append(time.monotonic() - began_s)
+            cpu.append(time.process_time() - began_cpu_s)
             model.append(app.board.answer.took_ms / 1e3)
             await asyncio.sleep(0.1)
         watch.cancel()
     _print("key press to moved plan", answers)
     _print("event loop late by", delays)
     _print("of it the model", model)
+    _print("CPU, key to moved plan", cpu)
 
 
 def _key(name: str) -> object:

@@ -74,10 +74,10 @@ diff       then / today - 1
             texts = (
                 keys[i],
                 " ".join(change.group.ops),
-                about(change.today_ns),
-                about(change.group.predicted_ns),
+                about(change.today_ns) if change.today_ns else fmt.DASH,
+                about(change.group.predicted_ns) if change.group.predicted_ns else fmt.DASH,
                 "same" if share is not None and abs(share) < 5e-4 else signed(share),
-                change.what or "same kernel",
+                change.what or ("same kernel" if change.group.predicted_ns else "no kernel"),
             )
             inks = (ink, Ink.FG, Ink.FG, Ink.FG, ink, ink if change.what else Ink.DIM)
             draw_row(canvas, 1 + i - shown.start, _COLUMNS, places, texts, inks)
