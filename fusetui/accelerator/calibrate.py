@@ -98,19 +98,28 @@ def calibrate(
             predicted, measured = predict_ns(hw, after, unseen), unseen.latency_ns
         else:
             predicted, measured = _folded_ns(hw, before, seen), seen.latency_ns
-        error, bar = np.abs(predicted / measured - 1), np.abs(measured / predicted - 1)
+        error = np.abs(predicted / measured - 1)
         scores.append(_score(rows, len(seen), len(unseen), error))
         held.setdefault(rows.dtype, []).append(error)
-        fitted[rows.dtype] = dataclasses.replace(
-            after,
-            calibrated=True,
-            fitted=(*before.fitted, rows.family),
-            rows=before.rows + len(seen),
-            family_median={**before.family_median, rows.family: float(np.median(bar))},
-            family_p95={**before.family_p95, rows.family: float(np.quantile(bar, 0.95))},
-        )
+        fitted[rows.dtype] = with_family(after, rows.family, len(seen), measured / predicted)
     sets = [_with_errors(c, np.concatenate(held[dtype])) for dtype, c in fitted.items()]
     return sets, scores
+
+
+def with_family(constants: Constants, family: str, train: int, measured_share: Floats) -> Constants:
+    """`constants` that say that a family was fitted on `train` rows, and how far off it is.
+
+    measured_share   (N,) measured over predicted time of rows that the fit has not seen
+    """
+    bar = np.abs(measured_share - 1)
+    return dataclasses.replace(
+        constants,
+        calibrated=True,
+        fitted=(*constants.fitted, family),
+        rows=constants.rows + train,
+        family_median={**constants.family_median, family: float(np.median(bar))},
+        family_p95={**constants.family_p95, family: float(np.quantile(bar, 0.95))},
+    )
 
 
 def _folded_ns(hw: Hardware, constants: Constants, rows: MeasuredRows) -> Floats:
