@@ -108,6 +108,7 @@ def _told(scenario: Scenario) -> str:
 
 def _summary(run: Run, args: argparse.Namespace) -> int:
     """As `fusetui snapshot` of the trace that `-o` would write."""
+    from fusetui.analysis.filter import FilterError
     from fusetui.analysis.summary import summarise_trace
     from fusetui.commands.table import summary_lines
     from fusetui.sources.simulated_header import header_of
@@ -120,6 +121,9 @@ def _summary(run: Run, args: argparse.Namespace) -> int:
         while not trace.wait_complete(1.0):
             pass
         summary = summarise_trace(trace, window_ns=args.window, filter=args.filter or None)
+    except FilterError as error:
+        say(f"fusetui: --filter\n{error}")
+        return EXIT_USAGE
     finally:
         trace.close()
     if args.json:

@@ -130,6 +130,7 @@ def test_list_names_every_scenario_and_what_to_see() -> None:
         (["steady", "--policy", "bold"], 2, "'bold' is not known"),
         (["steady", "--policy", "none,balanced", "-o", "x"], 2, "choose one"),
         (["steady", "--live", "--json"], 2, "leave out -o and --json"),
+        (["case-study", "--filter", "strem = 3"], 2, "--filter"),
         (["steady", "--seed", "-1"], 2, "not between 0 and 2^62"),
         (["steady", "-o", "/no/such/folder/x.arrows"], 3, "cannot be written"),
     ],

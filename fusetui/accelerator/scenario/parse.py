@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, cast, get_args
 
 from fusetui.accelerator.blocks import blocks
 from fusetui.accelerator.launch import Mode
@@ -109,7 +109,7 @@ def _model(table: Table) -> Model:
         size=table.text("size", choices=tuple(block.defaults)), planned=planned,
         captured=table.flag("captured", True), known=table.wholes("known", [], low=1),
         dtype=table.text("dtype", "bf16"), policy=table.text("policy", "balanced", tuple(POLICIES)),
-        launch="eager" if table.text("launch", "graph", get_args(Mode)) == "eager" else "graph",
+        launch=cast(Mode, table.text("launch", "graph", get_args(Mode))),
         layers=table.whole("layers", 1, low=1, high=256),
     )  # fmt: skip
     table.done()
@@ -169,10 +169,7 @@ def _mix(table: Table, seconds: float) -> Mix:
 
 
 def _batching(table: Table, models: tuple[Model, ...]) -> tuple[Batching, str]:
-    kind: BatchKind = "none"
-    for choice in get_args(BatchKind):
-        if table.text("kind", "none", get_args(BatchKind)) == choice:
-            kind = choice
+    kind = cast(BatchKind, table.text("kind", "none", get_args(BatchKind)))
     batching = Batching(
         kind, table.whole("size", 1, low=1, high=1 << 20), round(table.number("wait_ms", 0.0, low=0, high=1e9) * 1e6),
         table.flag("merge", True),
@@ -185,10 +182,7 @@ def _batching(table: Table, models: tuple[Model, ...]) -> tuple[Batching, str]:
 
 
 def _placement(table: Table, cores: int) -> Placement:
-    kind: PlacementKind = "shared"
-    for choice in get_args(PlacementKind):
-        if table.text("kind", "shared", get_args(PlacementKind)) == choice:
-            kind = choice
+    kind = cast(PlacementKind, table.text("kind", "shared", get_args(PlacementKind)))
     weights = table.numbers("weights", [], low=0)
     if weights and (len(weights) != cores or not sum(weights) > 0):
         table.fail("weights", f"{len(weights)} of them", f"one for each of {cores} cores, not all 0")
@@ -200,10 +194,7 @@ def _placement(table: Table, cores: int) -> Placement:
 def _lookup(table: Table, models: tuple[Model, ...], decode: str) -> Lookup:
     asked = [m for m in models if m.captured and (not decode or m.name == decode)]
     captured = tuple(sorted({size for model in asked for size in model.planned}))
-    miss: Miss = "fallback"
-    for choice in get_args(Miss):
-        if table.text("miss", "fallback", get_args(Miss)) == choice:
-            miss = choice
+    miss = cast(Miss, table.text("miss", "fallback", get_args(Miss)))
     limit = table.whole("limit", low=1) if table.has("limit") else None
     lookup = Lookup(
         captured, limit, table.number("pad_limit", 2.0, low=1, high=1e6), miss,
