@@ -71,6 +71,7 @@ def plan(name: str, knobs: Knobs) -> Plan:
         Totals,
         predicted_ns=kernel_ns + 2.37e4 * knobs.launch,
         predicted_error=0.3,
+        predicted_error_p95=0.6,
         kernel_ns=kernel_ns,
         launches=LAUNCHES[name],
         exposed_launch_ns=2.37e3 * LAUNCHES[name] * knobs.launch,
