@@ -148,7 +148,8 @@ def _joined(
     peak = _peak(graph, sections, plans)
     totals = Totals(
         predicted_ns=line.total_ns,
-        predicted_error=plans[0].totals.predicted_error,
+        predicted_error=_error(plans, "predicted_error"),
+        predicted_error_p95=_error(plans, "predicted_error_p95"),
         kernel_ns=float(took.sum()),
         launches=line.launches,
         exposed_launch_ns=line.exposed_ns,
@@ -165,6 +166,13 @@ def _joined(
     )
     proved = plans[0].policy == "none" or (len(plans) == 1 and plans[0].proved_optimal)
     return Plan(plans[0].policy, tuple(groups), totals, proved)
+
+
+def _error(plans: Sequence[Plan], name: str) -> float:
+    """Relative error of the sections' times together: they point the same way, so they add."""
+    total = sum(plan.totals.kernel_ns for plan in plans)
+    off = sum(getattr(plan.totals, name) * plan.totals.kernel_ns for plan in plans)
+    return off / total if total > 0 else float(getattr(plans[0].totals, name))
 
 
 def _reuse(section: Section, plan: Plan) -> tuple[float, float]:
