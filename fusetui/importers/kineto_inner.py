@@ -63,4 +63,5 @@ def _left_of(calls: Table, inside: Table) -> Table:
     pieces["start"], pieces["end"] = begin, stop
     pieces["shape"] = np.where(np.isin(owner, at), _NO_SHAPE, pieces["shape"])
     empty = ~np.isin(owner, at)
-    return pieces[empty | (stop - begin >= _LEAST_NS)]
+    kept: Table = pieces[empty | (stop - begin >= _LEAST_NS)]
+    return kept
