@@ -92,8 +92,9 @@ def _document(
             heading.format(title),
             *wrapped(
                 f"predicted {_time(plan.totals.predicted_ns)} ± {plan.totals.predicted_error:.0%} ({state}), "
-                f"± {plan.totals.predicted_error_p95:.0%} in 19 cases of 20; {proof}; searched in {plans.search_ms:.0f} ms"
+                f"± {plan.totals.predicted_error_p95:.0%} in 19 cases of 20"
             ),
+            f"{proof}; searched in {plans.search_ms:.0f} ms",
             *(line for warning in _warnings(plan.totals) for line in wrapped(warning)),
             "",
             groups,

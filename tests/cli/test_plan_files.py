@@ -123,7 +123,8 @@ def test_a_capture_is_planned_beside_what_it_took(capsys: pytest.CaptureFixture[
 def saved(folder: Path, name: str, hardware: str, dtype: str, error: float) -> Path:
     constants = default_constants(load_hardware(hardware), dtype)
     path = folder / name
-    save_constants(path, [dataclasses.replace(constants, calibrated=True, family_median={"matmul": error, "vector": error})])
+    known = {"matmul": error, "vector": error}
+    save_constants(path, [dataclasses.replace(constants, calibrated=True, family_median=known)])
     return path
 
 
