@@ -188,8 +188,8 @@ def requests_for(kind: str, point: Mapping[str, Any], scale: float = 1.0) -> int
     rho = load_of(kind, point)
     if kind == "fanout_max":
         return round(2_000_000 * scale)
-    if kind in ("mg1_ps", "supermarket_jsq_d"):
-        return round(1_000_000 * scale)
+    if kind in ("mg1_ps", "supermarket_jsq_d") and point.get("d", 2) > 1:
+        return round((3_000_000 if kind == "mg1_ps" and rho > 0.8 else 1_000_000) * scale)
     if point.get("erlang_c", 1.0) < 0.1:  # few wait at all
         return round(6_000_000 * scale)
     if rho > 0.8 and point.get("c", 1) > 16:  # a queue of many cores changes as slowly as one, over more arrivals
