@@ -30,7 +30,7 @@ NAMES: Final = ("sim",)
 SYNTAX: Final = "sim, sim:scenario=burst,seed=3,speed=2: a simulated accelerator"
 DEFAULT_SCENARIO: Final = "serving"
 
-_STEPS_PER_POLL: Final = 50
+_STEPS_PER_POLL: Final = 20
 _FARTHEST_BEHIND_NS: Final = 2_000_000_000
 _HISTORY_S: Final = 60.0
 

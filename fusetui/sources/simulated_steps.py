@@ -19,10 +19,10 @@ from fusetui.sources.simulated_rows import Part, counter_part, mark_part, to_bat
 from fusetui.sources.simulated_words import RunWords
 from fusetui.telemetry.schema import EXECUTION, REQUEST
 
-STEP_NS: Final = 100_000_000
-_GAUGE_STEPS: Final = 5
-_OPEN_STEPS: Final = 10
-_STEPS_PER_BATCH: Final = 10
+STEP_NS: Final = 250_000_000
+_GAUGE_STEPS: Final = 2
+_OPEN_STEPS: Final = 4
+_STEPS_PER_BATCH: Final = 4
 
 
 class Steps:

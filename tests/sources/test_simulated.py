@@ -86,7 +86,7 @@ def polled(seconds: float, step_s: float, of: Run, speed: float = 1.0) -> pa.Tab
     while now[0] < seconds / speed * S:
         now[0] += int(step_s * S)
         batches += source.poll(60)
-        while source.now_ns() is None or (source.now_ns() or 0) < T0 + int(now[0] * speed) // STEP_NS * STEP_NS:
+        while (source.now_ns() or T0) < T0 + int(now[0] * speed) // STEP_NS * STEP_NS:
             batches += source.poll(60)
     source.close()
     for batch in batches:
