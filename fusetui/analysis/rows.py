@@ -32,6 +32,7 @@ class RowQuery:
 
     order       largest latency, wait or service first; "time": newest first
     stream, core_label  as a snapshot names them
+    plan, shape         words of those columns, "" for rows without one, None: any
     from_ns, to_ns      event times in [from_ns, to_ns]
     limit       most rows returned
     """
@@ -40,6 +41,8 @@ class RowQuery:
     kind: Literal["execution", "request", "any"] = "any"
     stream: str | None = None
     core_label: str | None = None
+    plan: str | None = None
+    shape: str | None = None
     from_ns: int | None = None
     to_ns: int | None = None
     limit: int = 1000
@@ -102,6 +105,10 @@ def _fits(reader: Reader, columns: Columns, query: RowQuery) -> Bools:
             for key in range(len(reader.streams.keys) + 1)
         ]
         fits &= np.array(named)[np.minimum(columns.stream, len(named) - 1)]
+    for codes, words, word in ((columns.plan, reader.plans, query.plan), (columns.shape, reader.shapes, query.shape)):
+        if word is not None:
+            known = words.words
+            fits &= codes == (-1 if not word else known.index(word) if word in known else len(known))
     if query.core_label is not None:
         named = [
             query.core_label in (core_label(reader, place, False), core_label(reader, place, True))

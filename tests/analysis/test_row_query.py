@@ -77,6 +77,21 @@ def test_streams_are_found_with_and_without_their_host(label: str) -> None:
     assert found["host"].to_list() == (["h1"] if "/" in label else ["h2", "h1"])
 
 
+def test_rows_of_a_plan_and_a_shape() -> None:
+    kinds = [("p1", "n=1"), ("p1", "n=2"), (None, "n=1"), ("p2", None)]
+    batch = batch_of([{"plan": p, "shape": s, "start_ns": 0, "end_ns": 1 + i} for i, (p, s) in enumerate(kinds)])
+
+    def ends(**query: str) -> list[int]:
+        return [int(end) for end in rows([batch], RowQuery(**query))["end_ns"].sort().to_list()]  # type: ignore[arg-type]
+
+    assert ends(plan="p1") == [1, 2]
+    assert ends(shape="n=1") == [1, 3]
+    assert ends(plan="p1", shape="n=1") == [1]
+    assert ends(plan="") == [3]
+    assert ends(plan="p2", shape="") == [4]
+    assert ends(plan="p3") == []
+
+
 def test_nothing_fits() -> None:
     empty = rows([], RowQuery())
     assert (len(empty), empty.columns[-1]) == (0, "latency_ns")
