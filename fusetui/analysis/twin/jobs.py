@@ -47,12 +47,14 @@ class Jobs:
     @property
     def service(self) -> Ints:
         """(m,) ns on a core, at least 1."""
-        return np.maximum(self.end - self.start, 1)
+        took: Ints = np.maximum(self.end - self.start, 1)
+        return took
 
     @property
     def generic(self) -> Bools:
         """(m,) whether no plan fitted."""
-        return self.mapping == GENERIC
+        fell: Bools = self.mapping == GENERIC
+        return fell
 
 
 def ran_for(frame: pl.DataFrame, came: Requests, plans: Mapping[str, str]) -> tuple[Requests, Ints, Ints]:
@@ -72,7 +74,7 @@ def ran_for(frame: pl.DataFrame, came: Requests, plans: Mapping[str, str]) -> tu
     one = done.sort("start_ns", maintain_order=True).group_by("request", maintain_order=True).agg(
         pl.col("enqueue_ns").min(), pl.col("start_ns").first(),
         *(pl.col(name).first() for name in ("plan", "shape", "core", "device")),
-        (pl.col("mapping").cast(pl.String) == FALLBACK).any().alias("generic"),
+        *((pl.col("mapping").cast(pl.String) == word).any().alias(word) for word in MAPPINGS),
     )  # fmt: skip
     at = _rows_of(numbers(one["request"]), came.number)
     known = at >= 0
@@ -82,8 +84,9 @@ def ran_for(frame: pl.DataFrame, came: Requests, plans: Mapping[str, str]) -> tu
     without = known & (start == ABSENT) & came.ended
     start[without] = numbers(one["start_ns"])[at[without]]
     mapping = came.mapping.copy()
-    unsaid = known & (mapping == ABSENT) & one["generic"].fill_null(False).to_numpy()[at]
-    mapping[unsaid] = GENERIC
+    for code, word in enumerate(MAPPINGS):  # the furthest from the plan counts
+        said = one[word].fill_null(False).to_numpy()[at]
+        mapping[known & (came.mapping == ABSENT) & said] = code
     return _with_cores(replace(came, start=start, mapping=mapping), one, at), ran, dispatch
 
 

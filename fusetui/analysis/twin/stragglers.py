@@ -13,7 +13,9 @@ from fusetui.analysis.twin.jobs import Jobs
 
 SLOTS: Final = 30
 SLOWER: Final = 1.2
-"""A core is slow in a slot when its median job takes this many times what the same job took in the whole trace."""
+"""A core is slow in a slot when its median job takes this many times what the like took on the others."""
+SIGMAS: Final = 4.0
+"""And when that is this far above how much the cores differ anyway."""
 ENOUGH: Final = 5
 """Jobs that a core needs in a slot to be judged."""
 
@@ -31,18 +33,29 @@ def slow_cores(jobs: Jobs, residual: Floats, start_ns: int, cores: int) -> tuple
     for cell, values in _cells(jobs.core * SLOTS + slot, residual):
         if len(values) >= ENOUGH:
             middle[cell // SLOTS, cell % SLOTS] = float(np.median(values))
+    over = _over(middle)
+    if np.isnan(over).all():
+        return ()
+    noise = 1.4826 * float(np.nanmedian(np.abs(over - 1)))
+    with np.errstate(invalid="ignore"):
+        slow = over >= max(SLOWER, 1 + SIGMAS * noise)
     found = []
     for core in range(cores):
-        others = np.delete(middle, core, axis=0)
-        with np.errstate(invalid="ignore"):
-            usual = np.array([np.nanmedian(o) if not np.isnan(o).all() else np.nan for o in others.T])
-            over = middle[core] / usual
-            slow = over >= SLOWER
-        for is_slow, run in groupby(range(SLOTS), key=lambda i: bool(slow[i])):
+        for is_slow, run in groupby(range(SLOTS), key=slow[core].tolist().__getitem__):
             at = list(run)
             if is_slow and len(at) > 1:
-                found.append(Slow(core, float(np.median(over[at])), at[0] * width, (at[-1] + 1) * width))
+                found.append(Slow(core, float(np.median(over[core, at])), at[0] * width, (at[-1] + 1) * width))
     return tuple(found)
+
+
+def _over(middle: Floats) -> Floats:
+    """(cores, slots) of each core over the median of the others in the same slot, NaN unknown."""
+    over = np.full(middle.shape, np.nan)
+    for slot in range(middle.shape[1]):
+        known = np.flatnonzero(~np.isnan(middle[:, slot]))
+        for core in known.tolist() if len(known) > 1 else ():
+            over[core, slot] = middle[core, slot] / np.median(middle[known[known != core], slot])
+    return over
 
 
 def slow_factor(slow: tuple[Slow, ...], jobs: Jobs, start_ns: int) -> Floats:

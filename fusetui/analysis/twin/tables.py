@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.accelerator.runtime.config import Lookup
+from fusetui.accelerator.runtime.config import Lookup, Miss
 from fusetui.accelerator.runtime.paths import Path, PlanTable
 from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.twin.jobs import Jobs
@@ -38,7 +38,7 @@ def _path(sizes: Ints, service: Ints, name: str) -> Path:
 
 
 def medians(sizes: Ints, service: Ints) -> tuple[Ints, Floats]:
-    """(sizes ascending, median service of each): at most MOST_SIZES of them, each of as many jobs where there are more."""
+    """(sizes ascending, median service of each): at most MOST_SIZES, of as many jobs each if there are more."""
     order = np.lexsort((service, sizes))
     sizes, service = sizes[order], service[order]
     knots, first = np.unique(sizes, return_index=True)
@@ -65,7 +65,8 @@ def _lookup(jobs: Jobs, planned: Ints, fell: Ints) -> Lookup:
     if len(sizes) > MOST_SIZES and not padded.any():
         return Lookup(limit=int(sizes[-1]))
     pad_limit = float((ran[padded] / np.maximum(rows[padded], 1)).max()) if padded.any() else 1.0
-    miss = "adapt" if retuned.sum() > len(fell) else "fallback"
     limit = max(int(rows.max()), int(sizes[-1]) if len(sizes) else 1)
+    inside = int((jobs.rows[fell] <= limit).sum())
+    miss: Miss = "adapt" if int(retuned.sum()) > inside else "fallback"
     captured = tuple(int(size) for size in sizes.tolist() if size >= 1)
     return Lookup(captured, limit, max(pad_limit, 1.0), miss)
