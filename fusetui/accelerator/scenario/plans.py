@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-
-import numpy as np
 
 from fusetui.accelerator.blocks import build_block
 from fusetui.accelerator.constants import default_constants
 from fusetui.accelerator.hardware import Hardware
-from fusetui.accelerator.launch import Mode, starts
 from fusetui.accelerator.plan import BALANCED, Plan, Plans, make_plans
 from fusetui.accelerator.presets import load_hardware
-from fusetui.accelerator.runtime.paths import Path, PlanTable
+from fusetui.accelerator.runtime.from_model import path_of
+from fusetui.accelerator.runtime.paths import PlanTable
 from fusetui.accelerator.scenario.spec import Model
 
 
@@ -60,30 +58,9 @@ def plan_model(model: Model, hardware: str, slices: int) -> Planned:
         )
         for size in sizes
     }  # fmt: skip
-    own = _path(sizes, [plans[s].plans[model.policy] for s in sizes], hw, model.launch, model.layers)
-    generic = _path(sizes, [plans[s].plans["none"] for s in sizes], hw, "eager", model.layers)
+    own = path_of(sizes, [plans[s].plans[model.policy] for s in sizes], hw, model.launch, model.layers)
+    generic = path_of(sizes, [plans[s].plans["none"] for s in sizes], hw, "eager", model.layers)
     best = None
     if model.policy != BALANCED:
-        best = _path(sizes, [plans[s].plans[BALANCED] for s in sizes], hw, model.launch, model.layers)
+        best = path_of(sizes, [plans[s].plans[BALANCED] for s in sizes], hw, model.launch, model.layers)
     return Planned(model, plans, PlanTable(model.name, own, generic, best))
-
-
-def _path(sizes: Sequence[int], plans: Sequence[Plan], hw: Hardware, mode: Mode, layers: int) -> Path:
-    """The kernels of each plan in order, with the time the device stands waiting for each launch."""
-    names: list[str] = []
-    columns: list[list[float]] = []
-    first = [0]
-    for plan in plans:
-        groups = [g for g in plan.groups if g.pattern != "view"] * layers
-        kernel_ns = np.array([g.predicted_ns for g in groups])
-        began = starts(kernel_ns, hw.launch, mode)
-        waited = began - np.concatenate([[0.0], (began + kernel_ns)[:-1]])
-        for group, took, launch in zip(groups, kernel_ns.tolist(), waited.tolist(), strict=True):
-            names.append(" + ".join(group.ops))
-            asked = group.dram_bytes / took * 1e9 / hw.dram_bytes_per_s if took > 0 else 0.0
-            columns.append([took, max(0.0, launch), group.dram_bytes, group.flops, asked])
-        first.append(len(names))
-    kernel, launch_ns, dram, flops, demand = np.array(columns, np.float64).T
-    return Path(
-        np.array(sizes, np.int64), np.array(first, np.int64), tuple(names), kernel, launch_ns, dram, flops, demand
-    )
