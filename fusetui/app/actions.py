@@ -41,6 +41,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("screen.cores", ("4",), "show('cores')", "Cores", "Busy cores and their imbalance", rank=2),
     Action("screen.fusion", ("5",), "show('fusion')", "Fusion", "Fusion groups, tiles, roofline and policies", rank=2),
     Action(
+        "screen.mapping", ("6",), "show('mapping')", "Mapping", "Which plan ran for what came, and the drift", rank=2
+    ),
+    Action(
         "screen.whatif",
         ("8",),
         "show('whatif')",

@@ -51,6 +51,7 @@ __all__ = [
     "ratio",
     "relative",
     "short",
+    "signed",
     "size",
 ]
 
@@ -73,3 +74,16 @@ def fit(text: str, cells: int, *, right: bool = False) -> str:
     text = clip(text, cells)
     pad = " " * max(0, cells - (len(text) if text.isascii() else cell_len(text)))
     return pad + text if right else text + pad
+
+
+def signed(share: float | None) -> str:
+    """A difference as a share, with its sign, at most 6 cells: `+41 %`, `−3.2 %`, from tenfold on `×12.3`."""
+    if share is None:
+        return DASH
+    percent = share * 100
+    if abs(percent) < 0.05:
+        return "±0 %"
+    digits = 1 if abs(percent) < 9.95 else 0
+    if percent >= 999.5:
+        return f"×{number(1 + share).strip()}"
+    return f"{percent:+.{digits}f} %".replace("-", "−")

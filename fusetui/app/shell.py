@@ -25,6 +25,7 @@ from fusetui.app.palette import DEFAULT, Palette
 from fusetui.app.screens.base import TelemetryScreen
 from fusetui.app.screens.cores import CoresScreen
 from fusetui.app.screens.drill import DrillScreen
+from fusetui.app.screens.mapping import MappingScreen
 from fusetui.app.screens.overview import OverviewScreen
 from fusetui.app.screens.queue import QueueScreen
 from fusetui.app.screens.tail import TailScreen
@@ -36,7 +37,7 @@ from fusetui.telemetry.text import safe_text
 if TYPE_CHECKING:
     from fusetui.app.plan_board import PlanBoard
 
-SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen)
+SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen, MappingScreen)
 QUIET_S = 1.0
 ANSWER_S = 1.0
 ANSWER_FRAMES = 3

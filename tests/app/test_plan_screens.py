@@ -15,11 +15,11 @@ from textual.pilot import Pilot
 from fusetui.accelerator.policy import POLICIES
 from fusetui.analysis.planned import Captured, Knobs, Planned, make_planned
 from fusetui.app.app import FusetuiApp
+from fusetui.app.fmt import signed
 from fusetui.app.glyphs import SETS
 from fusetui.app.pane import Pane
 from fusetui.app.panes.knobs import KnobsPane
 from fusetui.app.panes.plan_groups import PlanGroupsPane
-from fusetui.app.panes.plan_pane import signed
 from fusetui.app.panes.plan_residual import PlanResidualPane
 from fusetui.app.panes.plan_roofline import PlanRooflinePane
 from fusetui.app.panes.whatif_groups import changes_of

@@ -13,7 +13,7 @@ from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import Ink
-from fusetui.app.panes.plan_pane import PlanPane, signed
+from fusetui.app.panes.plan_pane import PlanPane
 from fusetui.app.planner import Answer
 
 _LABEL_CELLS = 13
@@ -56,7 +56,7 @@ Blind to        whether a device like this can be built or bought."""
             return f"{len(self.board.changes)} changed", False
         # The one number that must be seen even where the comparison has no room.
         today, then = (plan.plan.totals.predicted_ns for plan in (answer.today, answer.predicted))
-        return f"time {signed(then / today - 1)} · {len(self.board.changes)} changed", False
+        return f"time {fmt.signed(then / today - 1)} · {len(self.board.changes)} changed", False
 
     def keys(self, snapshot: Snapshot | None) -> Sequence[str]:
         return [knob.name for knob in self.board.knobs] if self.board else []

@@ -8,7 +8,7 @@ from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.table import Column, draw_header, draw_row, layout
 from fusetui.app.palette import Ink
-from fusetui.app.panes.plan_pane import MODEL_NOTE, GroupListPane, about, group_label, signed
+from fusetui.app.panes.plan_pane import MODEL_NOTE, GroupListPane, about, group_label
 
 _COLUMNS = (
     Column("group", 5),
@@ -77,7 +77,7 @@ def _texts(row: GroupRow, index: int, views: set[str]) -> tuple[str, ...]:
         tile_text(group),
         about(group.predicted_ns) if kernels else fmt.DASH,
         fmt.duration(measured.p50_ns if measured else None),
-        signed(row.residual),
+        fmt.signed(row.residual),
         verdict_text(row),
         f"−{kernels - 1}" if kernels > 1 else fmt.DASH,
         fmt.ratio(group.reuse_ratio) if kernels else fmt.DASH,

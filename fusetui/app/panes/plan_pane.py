@@ -136,19 +136,6 @@ def about_size(value: float | None) -> str:
     return f"≈{fmt.size(value)}"
 
 
-def signed(share: float | None) -> str:
-    """A difference as a share, with its sign, at most 6 cells: `+41 %`, `−3.2 %`, from tenfold on `×12.3`."""
-    if share is None:
-        return fmt.DASH
-    percent = share * 100
-    if abs(percent) < 0.05:
-        return "±0 %"
-    digits = 1 if abs(percent) < 9.95 else 0
-    if percent >= 999.5:
-        return f"×{fmt.number(1 + share).strip()}"
-    return f"{percent:+.{digits}f} %".replace("-", "−")
-
-
 def draw_problem(canvas: Canvas, problem: str) -> None:
     """Why there is no plan."""
     draw_text(canvas, problem or "no plan", Ink.WARN)

@@ -8,7 +8,7 @@ from fusetui.app.canvas import Canvas
 from fusetui.app.palette import Ink
 from fusetui.app.pane import draw_text
 from fusetui.app.panes.plan_groups import verdict_text
-from fusetui.app.panes.plan_pane import MODEL_NOTE, PlanPane, about, group_label, signed
+from fusetui.app.panes.plan_pane import MODEL_NOTE, PlanPane, about, group_label
 from fusetui.app.planner import Answer
 
 _TEXT_CELLS = 48
@@ -45,7 +45,7 @@ def _draw_row(line: Canvas, index: int, row: GroupRow) -> None:
     text = f"{group_label(index):<4}{about(row.plan.predicted_ns)}  {fmt.duration(measured)}"
     x = line.put(0, 0, text)
     ink = Ink.WARN if row.verdict in ("slower", "unexplained") else Ink.FG
-    x = line.put(x + 1, 0, fmt.fit(signed(row.residual), 7, right=True), ink)
+    x = line.put(x + 1, 0, fmt.fit(fmt.signed(row.residual), 7, right=True), ink)
     x = line.put(x + 1, 0, fmt.fit(verdict_text(row), 13), ink)
     half = (line.width - _TEXT_CELLS) // 2
     if half < 3 or row.residual is None:

@@ -12,7 +12,7 @@ from fusetui.app.canvas import Canvas
 from fusetui.app.charts.bars import draw_meter
 from fusetui.app.charts.table import Column, draw_header, draw_row, layout
 from fusetui.app.palette import DATA, Ink
-from fusetui.app.panes.plan_pane import MODEL_NOTE, PlanPane, draw_problem, signed
+from fusetui.app.panes.plan_pane import MODEL_NOTE, PlanPane, draw_problem
 from fusetui.app.planner import Answer
 
 _COLUMNS = (
@@ -100,7 +100,7 @@ def _difference(measure: Measure, today: float | None, then: float | None) -> tu
     share = then / today - 1
     if abs(share) < _LEAST_CHANGE:
         return "same", False
-    return signed(share), True
+    return fmt.signed(share), True
 
 
 def _occupancy(plan: Planned) -> float | None:

@@ -13,7 +13,7 @@ from fusetui.app.charts.table import Column, draw_header, draw_row, layout
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import Ink
 from fusetui.app.panes.plan_groups import tile_text
-from fusetui.app.panes.plan_pane import MODEL_NOTE, PlanPane, about, draw_problem, group_label, signed
+from fusetui.app.panes.plan_pane import MODEL_NOTE, PlanPane, about, draw_problem, group_label
 from fusetui.app.planner import Answer
 
 _COLUMNS = (
@@ -76,7 +76,7 @@ diff       then / today - 1
                 " ".join(change.group.ops),
                 about(change.today_ns) if change.today_ns else fmt.DASH,
                 about(change.group.predicted_ns) if change.group.predicted_ns else fmt.DASH,
-                "same" if share is not None and abs(share) < 5e-4 else signed(share),
+                "same" if share is not None and abs(share) < 5e-4 else fmt.signed(share),
                 change.what or ("same kernel" if change.group.predicted_ns else "no kernel"),
             )
             inks = (ink, Ink.FG, Ink.FG, Ink.FG, ink, ink if change.what else Ink.DIM)

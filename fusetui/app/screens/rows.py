@@ -29,6 +29,11 @@ def query_text(query: RowQuery, names: frozenset[str] | None = None) -> str:
     parts = [f"{kind} of the window" if query.from_ns is None else f"{kind} of a part of the window"]
     parts += [f"stream {query.stream}"] if query.stream is not None else []
     parts += [f"core {query.core_label}"] if query.core_label is not None else []
+    parts += [
+        f"{word} {value or 'none'}"
+        for word, value in (("plan", query.plan), ("shape", query.shape))
+        if value is not None
+    ]
     parts += [f"named {' or '.join(sorted(names))[:120]}"] if names is not None else []
     parts.append("newest first" if query.order == "time" else f"longest {query.order} first")
     return ", ".join(parts) + f", at most {query.limit}"
