@@ -152,6 +152,19 @@ def test_convolution_takes_its_result_from_who_reads_it() -> None:
     assert inputs_of(found, "batchnorm")[0] == "conv"
 
 
+def test_patches_of_an_image_are_counted_where_they_are_a_sequence() -> None:
+    found = recovered(
+        [
+            ("aten::conv2d", "4x3x224x224 768x3x16x16 bf16", 50),
+            ("aten::copy_", "4x3x224x224 4x3x224x224 bf16", 3),
+            ("aten::cat", "4x1x768 4x196x768 bf16", 3),
+        ]
+    )
+    conv = found.graph.operators[0]
+    assert (conv.kernel, conv.stride) == (16, 16)
+    assert found.graph.flops(conv) == 2 * 4 * 14 * 14 * 768 * 3 * 16 * 16
+
+
 def test_backward_nodes_have_the_sizes_of_what_they_undo() -> None:
     node = "autograd::engine::evaluate_function: "
     found = recovered(

@@ -29,8 +29,8 @@ class Lowering:
         self._flow = flow
         self._siblings: dict[Key, Value | None] = {}
 
-    def add(self, name: str, steps: Sequence[Step], following: Key) -> tuple[str, ...]:
-        """`following`: operands of the next execution, which tell the result of a convolution."""
+    def add(self, name: str, steps: Sequence[Step], following: Sequence[Key]) -> tuple[str, ...]:
+        """`following`: operands of the next executions, which tell the result of a convolution."""
         before = len(self._flow.operators)
         result: Value | None = None
         for part, own in steps:
@@ -43,7 +43,7 @@ class Lowering:
         made = self._flow.operators[before:]
         return tuple(op.name for op in made if not op.is_view)
 
-    def _part(self, name: str, part: Part, key: Key, following: Key) -> Value | None:
+    def _part(self, name: str, part: Part, key: Key, following: Sequence[Key]) -> Value | None:
         if not key.operands:
             return None
         bias = part.cost_class == "add" and len(key.operands) > 1 and len(key.operands[1].shape) == 1
@@ -97,7 +97,7 @@ class Lowering:
         op = Operator(name, "matmul", (lhs, rhs), name, (k,) if k else (), 2.0, "matmul")
         return flow.add(op, key.result or product.result, (*left_dims[:-1], n))
 
-    def _conv(self, part: Part, key: Key, following: Key) -> Value | None:
+    def _conv(self, part: Part, key: Key, following: Sequence[Key]) -> Value | None:
         images = [o for o in key.operands if len(o.shape) == _FOUR]
         if len(images) < 2:
             return None
@@ -230,11 +230,21 @@ def _matmul(name: str, left: str, right: str, contracted: str) -> Operator:
     return Operator(name, "matmul", (left, right), name, (contracted,) if contracted else (), 2.0, "matmul")
 
 
-def _following(key: Key, count: int, out: int, height: int, width: int) -> Shape:
-    """Sizes of a convolution's result: those of an operand of the next execution with its channels, else as before."""
-    for operand in key.operands:
-        if len(operand.shape) == _FOUR and operand.shape[:2] == (count, out):
-            return operand.shape
+def _following(keys: Sequence[Key], count: int, out: int, height: int, width: int) -> Shape:
+    """Sizes of a convolution's result, by what runs next: an operand with its channels, or its pixels as a sequence.
+
+    Strides are not in a capture. Where nothing tells them the result is taken to be as large as the image.
+    """
+    operands = [operand.shape for key in keys for operand in key.operands]
+    for shape in operands:
+        if len(shape) == _FOUR and shape[:2] == (count, out) and shape[2] <= height and shape[3] <= width:
+            return shape
+    for shape in operands:
+        if len(shape) == 3 and shape[0] == count and out in shape[1:]:
+            pixels = shape[1] if shape[2] == out else shape[2]
+            stride = math.isqrt(height * width // max(1, pixels))
+            if stride > 1 and height % stride == width % stride == 0 and stride * stride * pixels == height * width:
+                return (count, out, height // stride, width // stride)
     return (count, out, height, width)
 
 

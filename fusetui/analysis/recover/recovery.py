@@ -19,7 +19,6 @@ from fusetui.analysis.recover.flow import Flow
 from fusetui.analysis.recover.lower import Lowering, heads_last
 from fusetui.analysis.recover.notes import REGION, notes_of
 from fusetui.analysis.recover.sequence import Ints, Slot, Unit, runs_of
-from fusetui.analysis.recover.shapes import Key
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 MAX_OPERATORS: Final = 60
 NO_SHAPES: Final = "no input shapes in this capture: record with record_shapes=True"
 _LISTED: Final = 50
+_AHEAD: Final = 8  # a convolution's result is read by then: layout copies and a bias come before its reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _lower(rows: Executions, slots: Sequence[Slot], flow: Flow) -> list[Unit]:
             for operand in token.key.operands[:1]:
                 flow.view_taken(operand)
             continue
-        following = next((t.key for t in tokens[i + 1 :] if not t.is_view), Key(()))
+        following = [t.key for t in tokens[i + 1 : i + 1 + _AHEAD]]
         steps: list[Step] = [
             (part, token.key if at == 0 or part.form == "for weight" else None) for at, part in enumerate(token.parts)
         ]
