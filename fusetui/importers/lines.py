@@ -40,11 +40,13 @@ class CsvRows:
     skipped  rows with another number of fields than the header
     """
 
-    def __init__(self, stream: ByteStream) -> None:
+    def __init__(self, stream: ByteStream, *, quoted: bool = False) -> None:
         """Reads the header line; `header` has its names without surrounding blanks and quotes.
 
+        quoted  fields may stand in double quotes and then hold commas
         Raises TelemetryError when a name occurs twice.
         """
+        self._quote: str | bool = '"' if quoted else False
         self._chunks = line_chunks(stream)
         first, _, self._rest = next(self._chunks, b"").partition(b"\n")
         self.header = header_fields(first)
@@ -64,7 +66,7 @@ class CsvRows:
         table = pyarrow.csv.read_csv(
             io.BytesIO(text),
             pyarrow.csv.ReadOptions(use_threads=False, column_names=self.header, block_size=4 * CHUNK_BYTES),
-            pyarrow.csv.ParseOptions(invalid_row_handler=self._skip, quote_char=False),
+            pyarrow.csv.ParseOptions(invalid_row_handler=self._skip, quote_char=self._quote),
             pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(self.header, pa.utf8()), strings_can_be_null=False),
         ).combine_chunks()
         if table.num_rows:
