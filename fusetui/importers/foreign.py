@@ -40,8 +40,6 @@ _BINARY: Final = (
 _OBJECTS: Final = (
     _Kind("PyTorch execution trace", (), (rb'"schema"\s*:', rb'"nodes"\s*:\s*\[')),
     _Kind("rocprofv3 JSON", (), (rb'"rocprofiler-sdk-tool"',)),
-    _Kind("JAX or XProf trace (Chrome JSON)", (), (rb'"traceEvents"', rb'"/(?:host|device):')),
-    _Kind("Chrome trace (JSON) of another profiler", (), (rb'"traceEvents"',)),
     _Kind("TensorRT layer information", (), (rb'"Layers"\s*:',)),
     _Kind("TensorRT metadata", (), (rb'"(?:performance_summary|build_options|model_options)"',)),
     _Kind(
@@ -52,7 +50,6 @@ _OBJECTS: Final = (
 _ARRAYS: Final = (
     _Kind("ONNX Runtime profile", (), (rb'"cat"\s*:\s*"(?:Session|Node)"',)),
     _Kind("IBM AIU trace", (), (rb'"attr"\s*:\s*\{', rb'"TS1"')),
-    _Kind("Chrome trace (JSON array)", (), (rb'"ph"\s*:\s*"',)),
     _Kind("Triton Proton profile", (), (rb'"frame"\s*:', rb'"metrics"\s*:')),
     _Kind("TensorRT layer times", (), (rb'"timeMs"|"startComputeMs"',)),
     _Kind("PyTorch memory timeline", (), (rb"\A\[\s*\[\s*-?\d+\s*,\s*\d",)),

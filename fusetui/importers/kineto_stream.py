@@ -8,7 +8,8 @@ counted and passed over. A window that does not decode is walked event by event 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +17,7 @@ import numpy as np
 
 from fusetui.importers.bytestream import ByteStream
 from fusetui.importers.kineto_compiles import UNSKIPPABLE
-from fusetui.importers.kineto_tolerant import Damage, parse_top, walk
+from fusetui.importers.kineto_tolerant import Damage, kineto_event, parse_top, walk
 from fusetui.importers.kineto_types import Event, ExactEvent, Usual
 from fusetui.telemetry.errors import TelemetryError
 
@@ -25,9 +26,7 @@ MAX_EVENT: Final = 16 << 20
 MAX_HEAD: Final = 64 << 20
 """Longest event and longest text before the events that is believed; both only bound the memory."""
 
-_ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[\s*')
 _NESTED = re.compile(rb'(?:\{\s*"traceEvents"\s*:\s*)?\[\s*')
-_SEPARATOR = re.compile(rb'\}(\s*,\s*\{(\s*)"(?:ph|name|cat)")')
 _CATEGORY = re.compile(rb'\s*,?\s*\{\s*("ph"\s*:\s*"X"\s*,\s*"cat"\s*:\s*"([^"\\]*)")')
 _GAP = re.compile(rb"[\s,]*")
 _ANNOTATION: Final = b"user_annotation"
@@ -35,9 +34,39 @@ _STEP: Final = b"ProfilerStep#"
 _NEAR: Final = 80  # a name follows the category within this
 _BRACE: Final = ord("{")
 _CLOSING = re.compile(rb"\s*\}\s*,?")
-_USUAL_DECODER: Final = msgspec.json.Decoder(list[Usual])
-_DECODER: Final = msgspec.json.Decoder(list[Event])
-_EXACT_DECODER: Final = msgspec.json.Decoder(list[ExactEvent])
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How the events of one kind of Chrome trace are found and decoded.
+
+    opening    what stands before the first event
+    separator  the end of an event and, in group 1, the beginning of the next, its indentation in group 2
+    usual      decoder of a window in which every event has one of the usual phases
+    plain      decoder of any window
+    exact      decoder that keeps times as text
+    build      an event from the keys of one that had to be mended
+    remedy     what to say when there is no event array
+    """
+
+    opening: re.Pattern[bytes]
+    separator: re.Pattern[bytes]
+    usual: msgspec.json.Decoder[Any]
+    plain: msgspec.json.Decoder[Any]
+    exact: msgspec.json.Decoder[Any]
+    build: Callable[[dict[str, Any]], Any]
+    remedy: str
+
+
+KINETO: Final = Dialect(
+    opening=re.compile(rb'"traceEvents"\s*:\s*\[\s*'),
+    separator=re.compile(rb'\}(\s*,\s*\{(\s*)"(?:ph|name|cat)")'),
+    usual=msgspec.json.Decoder(list[Usual]),
+    plain=msgspec.json.Decoder(list[Event]),
+    exact=msgspec.json.Decoder(list[ExactEvent]),
+    build=kineto_event,
+    remedy="is it a PyTorch profiler trace?",
+)
 
 
 class EventStream:
@@ -51,7 +80,8 @@ class EventStream:
     exact    decode times as text from now on; see `again_exactly`
     """
 
-    def __init__(self, source: ByteStream, skip: Sequence[bytes]) -> None:
+    def __init__(self, source: ByteStream, skip: Sequence[bytes], dialect: Dialect = KINETO) -> None:
+        self._dialect = dialect
         self.top: dict[str, Any] = {}
         self.damage = Damage()
         self.skip = skip
@@ -62,8 +92,8 @@ class EventStream:
         self._nesting = 0
         self._current = b"", 0
 
-    def windows(self) -> Iterator[list[Event]]:
-        """Lists of events in file order. Raises TelemetryError when the file has no `traceEvents` array."""
+    def windows(self) -> Iterator[list[Any]]:
+        """Lists of events in file order. Raises TelemetryError when the file has no event array."""
         carry = self._open_array()
         ended = False
         while not ended:
@@ -84,28 +114,26 @@ class EventStream:
                 break
         self._finish(carry, ended)
 
-    def again_exactly(self) -> list[Event]:
+    def again_exactly(self) -> list[Any]:
         """The window last yielded once more, its times as text; later windows come so too."""
         self.exact = True
         data, cut = self._current
         try:
             return self._fast(data, cut)
         except (msgspec.DecodeError, RecursionError):
-            return walk(data[:cut], Damage(), True)[0]
+            return walk(data[:cut], Damage(), True, self._dialect.build)[0]
 
     def _open_array(self) -> bytes:
         head = b""
         while True:
             chunk = self._source.read(max(WINDOW, len(head)))
             head += chunk
-            found = _ARRAY.search(head)
+            found = self._dialect.opening.search(head)
             if found and (found.end() < len(head) or not chunk):
                 break
             if not chunk or len(head) > MAX_HEAD:
                 why = f" ({self._source.damage})" if self._source.damage else ""
-                raise TelemetryError(
-                    self._source.where, f"no traceEvents in it{why}", "is it a PyTorch profiler trace?"
-                )
+                raise TelemetryError(self._source.where, f"no event array in it{why}", self._dialect.remedy)
         self.top.update(parse_top(head[: found.start()]))
         at = found.end()
         while nested := _NESTED.match(head, at):
@@ -115,16 +143,17 @@ class EventStream:
 
     def _cut(self, data: bytes) -> int:
         """Where the last event that is surely whole ends, -1 when there is none."""
-        if not self._separator:
-            found = _SEPARATOR.search(data)
+        at = data.rfind(self._separator) if self._separator else -1
+        if at < 0:  # the first window, or a file whose events do not all begin alike
+            found = self._dialect.separator.search(data)
             if not found:
                 return -1
             # Pretty-printed files show the boundary by their indentation; compact ones need the first key too.
             self._separator = found.group(0) if not found.group(2) else found.group(0)[: found.end(2) - found.start()]
-        at = data.rfind(self._separator)
-        return at + 1 if at >= 0 else -1
+            at = data.rfind(self._separator)
+        return at + 1
 
-    def _decode(self, data: bytes, cut: int, last: bool) -> tuple[list[Event], int, bool]:
+    def _decode(self, data: bytes, cut: int, last: bool) -> tuple[list[Any], int, bool]:
         """Events of data[:cut], how many bytes they used, and whether the array ended."""
         self._current = data, cut
         if not last:
@@ -134,12 +163,12 @@ class EventStream:
                 return self._fast(data, cut), cut, False
             except (msgspec.DecodeError, RecursionError):
                 pass  # the tolerant walk below counts what it cannot read
-        events, used, ended = walk(data[:cut], self.damage, last)
+        events, used, ended = walk(data[:cut], self.damage, last, self._dialect.build)
         while ended and self._nesting:
             self._nesting -= 1
             closing = _CLOSING.match(data, used)
             used = closing.end() if closing else used
-            more, further, ended = walk(data[used:cut], self.damage, last)
+            more, further, ended = walk(data[used:cut], self.damage, last, self._dialect.build)
             events += more
             used += further
         return events, used, ended
@@ -148,15 +177,15 @@ class EventStream:
         start = _GAP.match(data).end()  # type: ignore[union-attr]
         text = b"".join((b"[", memoryview(data)[start:cut], b"]"))
         if self.exact:
-            return list(_EXACT_DECODER.decode(text))
+            return list(self._dialect.exact.decode(text))
         try:
-            return _USUAL_DECODER.decode(text)
+            return list(self._dialect.usual.decode(text))
         except msgspec.ValidationError:  # a phase beyond the usual ones, or none
-            return _DECODER.decode(text)
+            return list(self._dialect.plain.decode(text))
 
     def _passes(self, data: bytes, cut: int) -> bool:
         """Whether data[:cut] holds skippable events only; then they are counted and need no decoding."""
-        first = _CATEGORY.match(data)
+        first = _CATEGORY.match(data) if self.skip else None
         if not first or first.group(2) not in (*self.skip, _ANNOTATION):
             return False
         if b"cpu_op" in self.skip and UNSKIPPABLE.search(data, 0, cut):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -27,6 +28,8 @@ _ARRAY_END = re.compile(r'\}\s*(?=\]\s*(?:,\s*"[^"]*"\s*:|\}|\Z))')
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|,(?=\s*[}\]])|[-+]?\b(?:nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(\\|["/bfnrt]|u[0-9a-fA-F]{4})|\\')
 _TOP_KEY = re.compile(r'"(baseTimeNanoseconds|schemaVersion|host_name|rank)"\s*:\s*("?)([^",}\]\s]{1,200})\2')
+
+Built = TypeVar("Built")
 
 
 @dataclass(slots=True)
@@ -59,13 +62,16 @@ _JSON: Final = json.JSONDecoder(
 )
 
 
-def walk(data: bytes, damage: Damage, last: bool) -> tuple[list[Event], int, bool]:
+def walk(
+    data: bytes, damage: Damage, last: bool, build: Callable[[dict[str, Any]], Built]
+) -> tuple[list[Built], int, bool]:
     """Events of a window, the bytes used up, and whether the events array ended there.
 
-    last  nothing follows: an unfinished event is a cut, not something to look at again with more bytes
+    last   nothing follows: an unfinished event is a cut, not something to look at again with more bytes
+    build  an event from its decoded keys, whose texts have one character per byte: see `text_of`
     """
     text = data.decode("latin-1")  # one character per byte, so that positions are byte offsets
-    events: list[Event] = []
+    events: list[Built] = []
     at, end, retries = 0, 0, _RETRIES
     while damage.broken <= MAX_BROKEN:
         at = _GAP.match(text, at).end()  # type: ignore[union-attr]
@@ -86,7 +92,7 @@ def walk(data: bytes, damage: Damage, last: bool) -> tuple[list[Event], int, boo
             damage.mended += found is not None
         at = after
         if isinstance(found, dict):
-            events.append(_event(found))
+            events.append(build(found))
         else:
             damage.broken += 1
     damage.cut = True
@@ -136,7 +142,7 @@ def _mend_token(match: re.Match[str]) -> str:
     return "" if token == "," else "null"
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     """A string field as UTF-8 text; undecodable bytes become the replacement character."""
     if not isinstance(value, str):
         return "" if value is None else str(value)
@@ -146,12 +152,13 @@ def _text(value: Any) -> str:
         return value
 
 
-def _event(found: dict[str, Any]) -> Event:
+def kineto_event(found: dict[str, Any]) -> Event:
+    """The event from its decoded keys."""
     args = found.get("args")
     return Event(
-        ph=_text(found.get("ph")),
-        cat=_text(found.get("cat")),
-        name=_text(found.get("name")),
+        ph=text_of(found.get("ph")),
+        cat=text_of(found.get("cat")),
+        name=text_of(found.get("name")),
         ts=found.get("ts"),
         dur=found.get("dur"),
         pid=found.get("pid"),

@@ -31,8 +31,9 @@ _SNIFF_BYTES: Final = 1 << 20
 
 @cache
 def importers() -> tuple[Importer, ...]:
-    """The importer modules of this package, by name."""
+    """The importer modules of this package: by name, those that open a format in general (`GENERIC`) last."""
     modules = [importlib.import_module(f"fusetui.importers.{found.name}") for found in _modules()]
+    modules.sort(key=lambda module: getattr(module, "GENERIC", False))
     return tuple(cast(Importer, module) for module in modules if hasattr(module, "sniff") and hasattr(module, "read"))
 
 

@@ -1,0 +1,123 @@
+"""Chrome tables turned into executions, marks and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fusetui.importers.chrome_events import Events
+from fusetui.importers.kineto_batches import ABSENT, Columns, Section
+from fusetui.telemetry.header import Clock
+from fusetui.telemetry.schema import COUNTER, EXECUTION, MARK
+
+_EPOCH_SINCE_NS: Final = 10**17
+"""March 1973: a later time counts from the epoch, an earlier one from a boot or a profiler start."""
+
+Ints = npt.NDArray[np.int64]
+Table = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a trace holds.
+
+    words        text of each code per dictionary column
+    host_slices  slices left out because other tracks are a device's
+    nested       slices left out because they lie in others of their thread
+    overlapping  slices that begin before an earlier one of their track ends
+    """
+
+    sections: Sequence[Section]
+    words: Mapping[str, Sequence[str | None]]
+    clock: Clock
+    host_slices: int
+    nested: int
+    overlapping: int
+
+
+def found_in(events: Events) -> Found:
+    """Executions, marks and counters of a trace; no sections when it holds nothing with a time."""
+    slices, marks, readings = _slices(events), events.marks.table(), events.readings.table()
+    devices = events.tracks.devices()
+    kept = slices
+    if (devices >= 0).any():
+        on_device = devices[slices["track"]] >= 0
+        kept = slices[on_device] if on_device.any() else slices
+    host_slices = len(slices) - len(kept)
+    whole, overlapping = visible(kept, all_rows=devices[kept["track"]] >= 0)
+    work = kept[whole]
+    times = [work["start"], marks["time"], readings["time"]]
+    shift, clock = time_base([int(part.min()) for part in times if len(part)])
+    sections = _sections(work, marks, readings, devices, shift)
+    words: dict[str, Sequence[str | None]] = {"name": events.names.texts(), "stream": events.tracks.labels()}
+    return Found(sections, words, clock, host_slices, len(kept) - len(work), overlapping)
+
+
+def _slices(events: Events) -> Table:
+    slices = events.slices.table()
+    if not len(events.edges):
+        return slices
+    paired = events.paired()
+    return np.concatenate([slices, paired]) if len(slices) else paired
+
+
+def visible(rows: Table, *, all_rows: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], int]:
+    """Which rows lie in no other of their track, shape (rows,), and how many of those overlap an earlier one.
+
+    all_rows  rows that are kept even so: a queue of a device does not nest, a row inside another has a wrong time
+    """
+    order = np.lexsort((-rows["end"], rows["start"], rows["track"]))
+    track, start, end = (rows[key][order] for key in ("track", "start", "end"))
+    reach = np.empty(len(rows), np.int64)
+    bounds = [0, *(np.flatnonzero(np.diff(track)) + 1).tolist(), len(rows)]
+    for low, high in pairwise(bounds):
+        if low < high:
+            reach[low] = np.iinfo(np.int64).min
+            reach[low + 1 : high] = np.maximum.accumulate(end[low : high - 1])
+    keep = (start >= reach) | (end > reach) | all_rows[order]
+    result = np.empty(len(rows), np.bool_)
+    result[order] = keep
+    return result, int((keep & (start < reach)).sum())
+
+
+def time_base(earliest: Sequence[int]) -> tuple[int, Clock]:
+    """What to add to the times as written, and the clock that makes, from the earliest times of each kind."""
+    if not earliest:
+        return 0, "trace"
+    first = min(earliest)
+    return (0, "epoch") if first >= _EPOCH_SINCE_NS else (-first, "trace")
+
+
+def _sections(work: Table, marks: Table, readings: Table, devices: Ints, shift: int) -> list[Section]:
+    def placed(track: npt.NDArray[Any]) -> dict[str, Ints]:
+        device = devices[track]
+        return {"stream": track.astype(np.int64), "device": np.where(device < 0, ABSENT, device)}
+
+    def ran(rows: Ints) -> Columns:
+        row = work[rows]
+        return {
+            "name": row["name"], "start_ns": row["start"] + shift, "end_ns": row["end"] + shift, **placed(row["track"])
+        }  # fmt: skip
+
+    def marked(rows: Ints) -> Columns:
+        row = marks[rows]
+        time = row["time"] + shift
+        return {"name": row["name"], "start_ns": time, "end_ns": time, **placed(row["track"])}
+
+    def counted(rows: Ints) -> Columns:
+        row = readings[rows]
+        time = row["time"] + shift
+        device = placed(row["track"])["device"]
+        return {"name": row["name"], "start_ns": time, "end_ns": time, "value": row["value"], "device": device}
+
+    found = [
+        Section(EXECUTION, np.ascontiguousarray(work["end"]), ran),
+        Section(MARK, np.ascontiguousarray(marks["time"]), marked),
+        Section(COUNTER, np.ascontiguousarray(readings["time"]), counted),
+    ]
+    return [section for section in found if len(section.end)]
