@@ -18,10 +18,14 @@ _STAGE_SCREENS = ("fusion", "queue", "cores", "tail")
 class FusetuiApp(Shell):
     """fusetui on a terminal."""
 
-    def action_show(self, name: str) -> None:
+    async def action_show(self, name: str) -> None:
         while len(self.screen_stack) > 1:
             self.pop_screen()
-        self.switch_mode(name)
+        # What is typed next is meant for that screen: it waits until there is one, with a pane that has the focus.
+        await self.switch_mode(name)
+        screen = self.base_screen
+        if screen is not None and screen.focused is None:
+            screen.set_focus(next((pane for pane in screen.panes if pane.display), None))
         self.call_after_refresh(self.tick, now=True)
 
     def action_pause(self) -> None:
@@ -55,10 +59,10 @@ class FusetuiApp(Shell):
         name = screen.NAME if screen else "overview"
         self.push_screen(Prompt("bookmark", "a label", lambda text: self._did(self.session.add_bookmark(text, name))))
 
-    def action_next_mark(self, direction: int) -> None:
+    async def action_next_mark(self, direction: int) -> None:
         mark, says = self.session.next_bookmark(direction)
         if mark is not None and mark.screen in self.MODES and mark.screen != self.current_mode:
-            self.action_show(mark.screen)
+            await self.action_show(mark.screen)
         self._did(says)
 
     def action_filter(self) -> None:
@@ -168,8 +172,8 @@ class FusetuiApp(Shell):
         if same:
             self.call_later(self.run_action, same[min(message.offset, len(same) - 1)].call)
 
-    def on_pipeline_pane_chosen(self, message: PipelinePane.Chosen) -> None:
-        self.action_show(_STAGE_SCREENS[message.stage])
+    async def on_pipeline_pane_chosen(self, message: PipelinePane.Chosen) -> None:
+        await self.action_show(_STAGE_SCREENS[message.stage])
 
     def _did(self, says: str) -> None:
         self.say(says)

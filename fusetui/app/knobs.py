@@ -9,6 +9,7 @@ from functools import cache
 from typing import Final, get_args
 
 from fusetui.accelerator.blocks import blocks
+from fusetui.accelerator.blocks.models import MODELS
 from fusetui.accelerator.launch import Mode
 from fusetui.accelerator.policy import POLICIES
 from fusetui.accelerator.presets import hardware_names
@@ -18,7 +19,9 @@ Value = float | int | str
 Changes = Mapping[str, Value]
 
 SHAPE: Final = "shape."
+MODEL: Final = "shape.model"
 CAPTURE: Final = "the capture"
+NO_MODEL: Final = "the block's own sizes"
 FACTORS: Final = (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 DTYPES: Final = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "nvfp4")
 MAX_SHAPE: Final = 1 << 24
@@ -55,7 +58,13 @@ def knobs_of(block: str) -> tuple[Knob, ...]:
     if not block:
         return _FIXED
     names = sorted(shape_defaults(block), key=lambda name: name not in _FIRST_SHAPES)
-    return (*_FIXED, Knob("dtype", "dtype", "choice"), *(Knob(SHAPE + n, n.replace("_", " "), "count") for n in names))
+    model = (Knob(MODEL, "model", "choice"),) if models_of(block) else ()
+    return (
+        *_FIXED,
+        Knob("dtype", "dtype", "choice"),
+        *model,
+        *(Knob(SHAPE + n, n.replace("_", " "), "count") for n in names),
+    )
 
 
 @cache
@@ -69,6 +78,13 @@ def shape_defaults(block: str) -> Mapping[str, int]:
 
 
 @cache
+def models_of(block: str) -> tuple[str, ...]:
+    """The models whose published sizes say something about a block."""
+    sizes = shape_defaults(block)
+    return tuple(name for name, model in MODELS.items() if any(key in sizes for key in model))
+
+
+@cache
 def _hardware() -> tuple[str, ...]:
     return hardware_names()
 
@@ -79,14 +95,17 @@ def choices(name: str, *, captured: bool) -> tuple[str, ...]:
         return _hardware()
     if name == "block":
         return (*(("",) if captured else ()), *_defaults())
-    return {"mode": get_args(Mode), "policy": tuple(POLICIES), "dtype": DTYPES}[name]
+    return {"mode": get_args(Mode), MODEL: ("", *MODELS), "policy": tuple(POLICIES), "dtype": DTYPES}[name]
 
 
 def value_of(knobs: Knobs, name: str) -> Value:
     """What a knob stands at."""
     if name.startswith(SHAPE):
         shape = name.removeprefix(SHAPE)
-        return knobs.shapes.get(shape, shape_defaults(knobs.block).get(shape, 1))
+        model = str(knobs.shapes.get("model", ""))
+        if name == MODEL:
+            return model
+        return knobs.shapes.get(shape, MODELS.get(model, {}).get(shape, shape_defaults(knobs.block).get(shape, 1)))
     value: Value = getattr(knobs, name)
     return value
 
@@ -95,7 +114,7 @@ def changed(knobs: Knobs, changes: Changes) -> Knobs:
     """`knobs` with some of them at other values."""
     shapes = {name.removeprefix(SHAPE): value for name, value in changes.items() if name.startswith(SHAPE)}
     fields = {name: value for name, value in changes.items() if not name.startswith(SHAPE)}
-    sizes = {name: value for name, value in {**knobs.shapes, **shapes}.items() if isinstance(value, int | str)}
+    sizes = {name: value for name, value in {**knobs.shapes, **shapes}.items() if isinstance(value, int) or value}
     return dataclasses.replace(knobs, shapes=sizes, **fields)  # type: ignore[arg-type]
 
 
@@ -137,6 +156,8 @@ def shown_value(knob: Knob, value: Value) -> str:
         return f"×{float(value):g}"
     if knob.name == "block":
         return str(value) or CAPTURE
+    if knob.name == MODEL:
+        return str(value) or NO_MODEL
     if knob.sort == "count" and knob.name.removeprefix(SHAPE) in _switches():
         return "yes" if value else "no"
     return str(value)

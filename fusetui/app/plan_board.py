@@ -93,8 +93,11 @@ class PlanBoard:
 
     def device_told(self, name: str) -> bool:
         """Whether the plan is for a device that the capture or a person named, not for one merely assumed."""
-        chosen = "hardware" in self.changes
-        return self.captured is None or chosen or (self._device is not None and self._device.lower() == name.lower())
+        captured = self.captured
+        if captured is None or "hardware" in self.changes:
+            return True
+        named = captured.hardware or self._device
+        return named is not None and named.lower() == name.lower()
 
     def state(self) -> tuple[object, ...]:
         """Equal as long as there is nothing new to draw."""
@@ -161,7 +164,7 @@ class PlanBoard:
     def _choose_block(self, block: str) -> str:
         """Another block is another subject: both sides of the comparison are of it, and its sizes begin anew."""
         dtype = self.captured.dtype if self.captured is not None else self._now.dtype
-        self.start = replace(self.start, block=block, shapes={}, dtype=dtype)
+        self.start = replace(self.start, block=block, shapes={}, dtype=dtype, hardware=self._now.hardware)
         self._block_chosen = True
         self.changes = {k: v for k, v in self.changes.items() if not k.startswith(SHAPE) and (block or k != "dtype")}
         self._ask(None)

@@ -9,10 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fusetui.accelerator.errors import AcceleratorError
 from fusetui.accelerator.policy import POLICIES
+from fusetui.accelerator.presets import load_hardware
+from fusetui.accelerator.saved_constants import saved_constants
 from fusetui.analysis.planned import Captured, Knobs, Planned, make_planned
 from fusetui.app.knobs import Changes, changed
 from fusetui.telemetry.text import safe_text
@@ -70,6 +73,7 @@ class Planner:
         self._asked = 0
         self._thread: threading.Thread | None = None
         self._capture: Captured | str = NOT_LOOKED
+        self._saved: dict[tuple[str, str], Path | None] = {}
         self._today: tuple[Knobs, Captured | str, Planned | None, str] | None = None
 
     @property
@@ -102,10 +106,13 @@ class Planner:
         began_s = time.perf_counter()
         if request.recover is not None:
             self._capture = request.recover()
+            self._saved.clear()
         known = self._capture if isinstance(self._capture, Captured) else None
         start = request.start
         if known is not None and not request.block_chosen:
             start = replace(start, block="", shapes={}, dtype=known.dtype)
+        if known is not None and known.hardware is not None:
+            start = replace(start, hardware=known.hardware)
         knobs = changed(start, request.changes)
         today, problem = self._today_plan(start, known)
         predicted = today
@@ -124,11 +131,19 @@ class Planner:
 
     def _plan(self, knobs: Knobs, known: Captured | None, beside: Sequence[str]) -> tuple[Planned | None, str]:
         try:
-            return make_planned(knobs, known, policies=beside), ""
+            return make_planned(replace(knobs, constants=self._calibration(knobs)), known, policies=beside), ""
         except AcceleratorError as error:
             return None, str(error)
         except (ArithmeticError, AssertionError, LookupError, MemoryError, ValueError) as error:
             return None, safe_text(f"the model failed: {type(error).__name__}: {error}", MAX_LINE)
+
+    def _calibration(self, knobs: Knobs) -> Path | None:
+        """The calibration that a person saved for this device and type; looked for once, and when rows are read."""
+        key = (knobs.hardware.lower(), knobs.dtype)
+        if knobs.constants is None and key not in self._saved:
+            saved = saved_constants(load_hardware(knobs.hardware), knobs.dtype)
+            self._saved[key] = saved[1] if saved else None
+        return knobs.constants or self._saved[key]
 
 
 def recovery(fetch: Callable[[], pl.DataFrame], build: Callable[[pl.DataFrame], Captured | str]) -> Recover:

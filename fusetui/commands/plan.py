@@ -81,14 +81,14 @@ def constants_of(args: argparse.Namespace, hw: Hardware, dtype: str) -> tuple[Co
     """From `--constants`, else what is saved for this device and type, else the datasheet; and a note of which."""
     from fusetui.accelerator.constants import default_constants, load_constants
     from fusetui.accelerator.graph import GraphError
-    from fusetui.commands.saved_constants import saved_constants
+    from fusetui.accelerator.saved_constants import saved_constants
 
     if args.constants:
         constants = load_constants(Path(args.constants), dtype)
         if constants.hardware.lower() != hw.name.lower():
             raise GraphError(args.constants, f"fitted for {constants.hardware}, not for {hw.name}")
         return constants, ()
-    saved = saved_constants(hw, dtype)
+    saved = saved_constants(hw, dtype, lambda line: print(f"fusetui: {line}", file=sys.stderr))
     if saved is not None:
         return saved[0], (f"constants: the saved calibration {saved[1]}",)
     return default_constants(hw, dtype), ()

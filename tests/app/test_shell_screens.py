@@ -74,7 +74,7 @@ async def test_every_screen_in_every_state(tmp_path: Path, state: str) -> None:
     app = make_app(feed_of(state), tmp_path)
     async with app.run_test(size=(120, 40)) as pilot:
         for name in SCREENS:
-            app.action_show(name)
+            await app.action_show(name)
             await settle(pilot)
             assert_tidy(app)
             lines = screen_text(app).split("\n")
@@ -100,7 +100,7 @@ async def test_every_screen_at_every_size(tmp_path: Path, state: str) -> None:
         for number, size in enumerate(SIZES if state == "playing" else SIZES[1::3]):
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            app.action_show(SCREENS[(number + number // 6) % 6])
+            await app.action_show(SCREENS[(number + number // 6) % 6])
             await pilot.pause()
             assert app.size == size
             assert_tidy(app)
@@ -145,7 +145,7 @@ async def test_panes_that_cannot_be_seen_are_not_drawn(tmp_path: Path, monkeypat
     app = make_app(feed_of("live"), tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        app.action_show("queue")
+        await app.action_show("queue")
         await settle(pilot)
         monkeypatch.setattr(Pane, "compose_canvas", compose)
         app.tick(now=True)
@@ -168,7 +168,7 @@ async def test_hostile_strings_in_every_field_of_every_screen(tmp_path: Path) ->
             hostile = hostile_feed(text)
             feed.base, feed.frame = hostile.base, hostile.frame
             app.source_title = safe_text(text)
-            app.action_show(SCREENS[number % 6])
+            await app.action_show(SCREENS[number % 6])
             await settle(pilot)
             app.tick(now=True)
             await pilot.pause()
@@ -212,7 +212,7 @@ async def test_screens_look_as_stored(tmp_path: Path, monkeypatch: pytest.Monkey
         for size in GOLDEN_SIZES:
             await pilot.resize_terminal(*size)
             for name in SCREENS if size == (120, 40) else SCREENS[:1] if glyphs is not BRAILLE else SCREENS:
-                app.action_show(name)
+                await app.action_show(name)
                 await settle(pilot)
                 app.tick(now=True)
                 await settle(pilot)

@@ -29,6 +29,7 @@ launch cost     factor on the cost of a launch call, its latency and the gaps be
 launch mode     eager: the host launches every kernel; graph: once for all of them
 policy          how far fusion may go: none, conservative, balanced, aggressive
 block           what is planned, on both sides of the comparison: the operators found in the capture, or a built-in
+model           sizes of a published model; a size turned by itself wins over the model's
 dtype, sizes    of a built-in block; the operators of a capture keep what they ran with
 Keys            up and down select a knob; right + more, left - less; 0 puts it back to today's value, R all
 A changed knob is marked with ◆ and tells today's value behind it.

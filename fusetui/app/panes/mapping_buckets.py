@@ -51,7 +51,7 @@ Blind to     ways that never ran. Accuracy, gain and cost are of the rows kept w
     head_lines = 1
 
     def trust(self, snapshot: Snapshot) -> str:
-        return f"{len(snapshot.mapping_detail.plans)} · {super().trust(snapshot)}"
+        return f"{len(snapshot.mapping_detail.plans)} rows · {super().trust(snapshot)}"
 
     def keys(self, snapshot: Snapshot) -> Sequence[str]:
         return bucket_names(snapshot.mapping_detail)

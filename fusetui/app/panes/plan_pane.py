@@ -58,7 +58,7 @@ class PlanPane(Pane):
         if plan is None:
             return "", False
         assumed = "" if self.board is None or self.board.device_told(plan.hardware.name) else " assumed"
-        return f"{plan.hardware.name}{assumed} · {'cal' if plan.plans.calibrated else 'uncalibrated'}", False
+        return f"{plan.hardware.name}{assumed} · {'calibrated' if plan.plans.calibrated else 'uncalibrated'}", False
 
     def marked(self, answer: Answer) -> Planned | None:
         """The plan whose device and calibration the frame tells."""

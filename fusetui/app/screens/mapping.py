@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from fusetui.app.layout import Arrangement
+from fusetui.app.layout import WIDE_WIDTH, Arrangement
 from fusetui.app.panes.mapping_buckets import MappingBucketsPane
 from fusetui.app.panes.mapping_drift import MappingDriftPane
 from fusetui.app.panes.mapping_heat import MappingHeatPane
@@ -28,8 +28,8 @@ class MappingScreen(TelemetryScreen):
         usual = super().arranged(count)
         if count < len(self.PANES) or self.size.height < ALL_FROM_HEIGHT:
             return usual
-        if usual.columns == 3:
-            return replace(usual, spans=(3, 3, 1, 1, 1), heights=("6fr", "4fr", "4fr"))
+        if self.size.width >= WIDE_WIDTH:
+            return replace(usual, columns=3, spans=(3, 2, 1, 1, 2), heights=("6fr", "5fr", "4fr"))
         if usual.columns == 2:
             return replace(usual, spans=(2, 2, 1, 1, 2), heights=("10fr", "7fr", "8fr", "7fr"))
         return usual

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from fusetui.accelerator.constants import Constants, load_constants
@@ -16,11 +16,13 @@ def constants_folder() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "fusetui" / "constants"
 
 
-def saved_constants(hw: Hardware, dtype: str) -> tuple[Constants, Path] | None:
+def saved_constants(
+    hw: Hardware, dtype: str, complain: Callable[[str], None] = lambda _: None
+) -> tuple[Constants, Path] | None:
     """The saved calibration of `hw` for `dtype` and its file, the newest of several; None without one.
 
-    A file that is not JSON is named on standard error and passed over; one for this device with wrong content raises
-    AcceleratorError.
+    A file that is not JSON is passed over, and `complain` is told in a line; one for this device with wrong content
+    raises AcceleratorError.
     """
     folder = constants_folder()
     if not folder.is_dir():
@@ -29,7 +31,7 @@ def saved_constants(hw: Hardware, dtype: str) -> tuple[Constants, Path] | None:
         try:
             tables = json.loads(path.read_text())
         except (OSError, ValueError, RecursionError) as error:
-            print(f"fusetui: {path}: passed over: {error}", file=sys.stderr)
+            complain(f"{path}: passed over: {error}")
             continue
         tables = tables if isinstance(tables, list) else []
         keys = {(str(t.get("hardware")).lower(), t.get("dtype")) for t in tables if isinstance(t, dict)}
