@@ -1,0 +1,1 @@
+"""Where the time of the slowest work went, and what caused it: two columns, for they differ."""

@@ -1,0 +1,50 @@
+"""The tail cohort against the median cohort, part by part."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fusetui.analysis.arrays import Bools, Ints
+from fusetui.analysis.attribution.parts import Cohort, TailTime
+from fusetui.analysis.attribution.split import known_items, split
+from fusetui.analysis.attribution.stages import stage_budgets
+from fusetui.analysis.columns import Columns, Reader
+from fusetui.analysis.quantiles import nearest_rank
+from fusetui.analysis.work import executions, requests
+
+MIN_ITEMS: Final = 20
+"""Below this the slowest twentieth is one item."""
+_EXTREME: Final = 100
+_MEDIAN: Final = (0.45, 0.55)
+
+
+def tail_time(rows: Columns, reader: Reader, slo_ns: int | None) -> TailTime | None:
+    """From the executions and requests of a window; None with fewer than MIN_ITEMS items whose wait is known."""
+    ran, asked = executions(rows), requests(rows)
+    same = len(asked) < MIN_ITEMS and len(ran) > 0
+    items = known_items(ran if same else asked)
+    if len(items) < MIN_ITEMS:
+        return None
+    found = split(items, ran, reader, same)
+    latency, parts = found.latency, found.parts
+    low, high, p95, p99 = nearest_rank(latency, (*_MEDIAN, 0.95, 0.99))
+    stages, first, budget_of = stage_budgets(parts, latency, found.end, slo_ns)
+    return TailTime(
+        of="execution" if same else "request",
+        items=len(items),
+        executions=found.executions,
+        tail=_cohort(parts, latency, latency >= p95),
+        extreme=_cohort(parts, latency, latency >= p99) if len(items) >= _EXTREME else None,
+        median=_cohort(parts, latency, (latency >= low) & (latency <= high)),
+        stages=stages,
+        first=first,
+        budget_of=budget_of,
+        notes=found.notes,
+    )
+
+
+def _cohort(parts: Ints, latency: Ints, chosen: Bools) -> Cohort:
+    mean = np.mean(parts[chosen], axis=0)
+    return Cohort(int(chosen.sum()), int(latency[chosen].min()), int(latency[chosen].max()), tuple(mean.tolist()))
