@@ -67,5 +67,5 @@ def _run(came: Requests, load: Load, config: Config, notes: tuple[str, ...]) -> 
     outcome = simulate(load, config)
     measured = np.where(came.ended, came.end - came.enqueue, -1)
     return Twin(
-        load, config, outcome, fit_of(measured, outcome), int(came.enqueue[0]), came.number, measured, notes=notes
+        load, config, outcome, fit_of(measured, outcome), int(came.enqueue[0]), came.number, measured, came, notes=notes
     )

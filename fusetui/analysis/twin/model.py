@@ -11,6 +11,7 @@ from fusetui.accelerator.runtime.outcome import Outcome
 from fusetui.accelerator.scenario.spec import Scenario
 from fusetui.analysis.arrays import Ints
 from fusetui.analysis.quantiles import nearest_rank
+from fusetui.analysis.twin.requests import Requests
 
 GOOD: Final = 0.15
 """Largest relative error of a quantile with which what the twin says of causes is shown."""
@@ -65,6 +66,7 @@ class Twin:
     start_ns     trace time of the load's 0
     request      (n,) number in the trace of each request, -1 without one
     measured_ns  (n,) latency in the trace, -1 of requests that had not ended
+    came         the rows of the requests, in the same order
     exact        tables and runtime are those of the scenario in the header, not fitted to telemetry
     scenario     that scenario; hardware: the preset's name, "" unknown
     notes        what the twin leaves out, one line each
@@ -77,6 +79,7 @@ class Twin:
     start_ns: int
     request: Ints
     measured_ns: Ints
+    came: Requests
     exact: bool = False
     scenario: Scenario | None = None
     hardware: str = ""
