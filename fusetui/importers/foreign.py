@@ -35,7 +35,6 @@ _BINARY: Final = (
     _Kind("program", (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ")),
     _Kind("PNG picture", (b"\x89PNG",)),
     _Kind("Chakra execution trace (protobuf)", (), (rb"\A[\s\S]{1,12}schema[\s\S]{0,12}chakra",)),
-    _Kind("XPlane profile (XProf, JAX, TensorFlow)", (), (rb"\A[^{\[]{0,16}/(?:host|device):",)),
 )
 _OBJECTS: Final = (
     _Kind("PyTorch execution trace", (), (rb'"schema"\s*:', rb'"nodes"\s*:\s*\[')),

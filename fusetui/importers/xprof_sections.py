@@ -18,8 +18,8 @@ from fusetui.telemetry.header import Clock
 from fusetui.telemetry.schema import EXECUTION, MAPPINGS, PLANNED, REQUEST
 
 _NUMBER = re.compile(r":(\d{1,6})\b")
-_STEP_LINE: Final = "Steps"
-_TPU_WORK: Final = "XLA Ops"
+STEP_LINE: Final = "Steps"
+TPU_WORK: Final = "XLA Ops"
 _STREAM: Final = "Stream"
 STEP_NAME: Final = "step"
 
@@ -42,9 +42,14 @@ def found_in(profile: Profile, shift: int | None) -> Found:
     shift  ns to add to get the time since the epoch (None: it is not known, time 0 is the first piece of work)
     """
     rows, lines = profile.rows.table(), profile.lines
-    work = rows[_work_lines(lines)[rows["line"]]]
+    on_device = np.array([is_work_line(line, lines) for line in lines], np.bool_)
+    work = rows[on_device[rows["line"]]]
     calls, steps = _host_calls(rows, lines), _steps(rows, lines)
     notes = []
+    if len(np.unique(steps["number"])) < len(steps):
+        notes.append(f"step numbers repeat: the {len(steps):,} steps are counted from 0 in order of time")
+        steps = np.sort(steps, order=["start", "end"])
+        steps["number"] = np.arange(len(steps))
     if not len(work):
         work = rows[_on(lines, HOST)[rows["line"]] & rows["op"] & (rows["correlation"] == 0)]
         if len(work):
@@ -84,11 +89,13 @@ def _on(lines: Sequence[Line], plane: str) -> npt.NDArray[np.bool_]:
     return np.array([line.plane.startswith(plane) for line in lines], np.bool_)
 
 
-def _work_lines(lines: Sequence[Line]) -> npt.NDArray[np.bool_]:
-    """Lines whose events are work: the streams of a GPU, else what a TPU core ran. Others are derived from those."""
-    streamed = {line.plane for line in lines if line.name.startswith(_STREAM)}
-    wanted = [line.name.startswith(_STREAM if line.plane in streamed else _TPU_WORK) for line in lines]
-    return _on(lines, DEVICE) & np.array(wanted, np.bool_)
+def is_work_line(line: Line, others: Sequence[Line]) -> bool:
+    """Whether the events of a line of a device are work: a stream of a GPU, else what a TPU core ran.
+
+    others  the lines of the profile; those that are not work are derived from those that are
+    """
+    streamed = any(other.plane == line.plane and other.name.startswith(_STREAM) for other in others)
+    return line.plane.startswith(DEVICE) and line.name.startswith(_STREAM if streamed else TPU_WORK)
 
 
 def _host_calls(rows: Table, lines: Sequence[Line]) -> Table:
@@ -104,7 +111,7 @@ def _steps(rows: Table, lines: Sequence[Line]) -> Table:
     """Step annotations of the host, else the steps of the first device that has some."""
     found = rows[_on(lines, HOST)[rows["line"]] & (rows["step"] >= 0)]
     if not len(found):
-        marked = [i for i, line in enumerate(lines) if line.plane.startswith(DEVICE) and line.name == _STEP_LINE]
+        marked = [i for i, line in enumerate(lines) if line.plane.startswith(DEVICE) and line.name == STEP_LINE]
         found = next((part for i in marked if len(part := rows[(rows["line"] == i) & (rows["step"] >= 0)])), found)
     steps = np.empty(len(found), STEP)
     for name, source in (("number", "step"), ("start", "start"), ("end", "end")):
@@ -122,7 +129,7 @@ def _containers(rows: Table) -> npt.NDArray[np.bool_]:
         holds = (first["line"] == after["line"]) & (after["start"] < first["end"]) & (after["end"] <= first["end"])
         # Two operations of one time are a tie of the clock, not a loop and its body.
         holds &= (after["start"] > first["start"]) | (after["end"] < first["end"])
-        holds &= first["op"] & (first["correlation"] == 0)
+        holds &= first["correlation"] == 0  # kernels do not nest
         result[order[:-1]] = holds
     return result
 
