@@ -157,7 +157,7 @@ def test_patches_of_an_image_are_counted_where_they_are_a_sequence() -> None:
         [
             ("aten::conv2d", "4x3x224x224 768x3x16x16 bf16", 50),
             ("aten::copy_", "4x3x224x224 4x3x224x224 bf16", 3),
-            ("aten::cat", "4x1x768 4x196x768 bf16", 3),
+            ("aten::layer_norm", "4x196x768 768 768 bf16", 3),
         ]
     )
     conv = found.graph.operators[0]
