@@ -25,7 +25,7 @@ class Frame:
     cpu          share of one core fusetui takes, bytes_per_s what it sends to the terminal; None: not known yet
     skipped      frames not painted because the terminal was slow; hz: painted now
     density      rows per equal bin of the whole capture, None for a live source
-    board        knobs and plans; None where they are not shown
+    board        knobs and plans; None before they were first shown
     recorded     events recorded so far, None when nothing is being recorded; recording_failed: why that stopped
     """
 

@@ -13,6 +13,8 @@ from fusetui.analysis.rows import RowQuery
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.app.knobs import SHAPE, Knob, Value, changed, choices, knobs_of, shown_value, stepped, value_of
 from fusetui.app.planner import Answer, Planner, Recover, Request, recovery
+from fusetui.app.runtime_board import RuntimeBoard
+from fusetui.app.runtime_knobs import RUNTIME
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,11 +41,13 @@ class PlanBoard:
     """Knobs and plans of one session. Nothing is computed before a plan screen `look`s.
 
     start    today's knobs; changes: those of the what-if screen that stand elsewhere
+    runtime  knobs and answers of the twin of the trace
     group    label of the group under the cursor ("g1"), None: none
     """
 
-    def __init__(self, feed: Feed, planner: Planner | None = None) -> None:
+    def __init__(self, feed: Feed, planner: Planner | None = None, runtime: RuntimeBoard | None = None) -> None:
         self.planner = planner or Planner()
+        self.runtime = runtime or RuntimeBoard(feed)
         self.start = Knobs()
         self.changes: dict[str, Value] = {}
         self.group: str | None = None
@@ -71,8 +75,15 @@ class PlanBoard:
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
-        """The knobs there are now."""
-        return knobs_of(self._now.block)
+        """The knobs there are now: those of the runtime before the sizes of a block, of which there may be many."""
+        of_plan = knobs_of(self._now.block)
+        fixed = len(knobs_of(""))
+        return (*of_plan[:fixed], *self.runtime.knobs, *of_plan[fixed:])
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """The names of the knobs that stand elsewhere than today."""
+        return frozenset((*self.changes, *self.runtime.changes))
 
     @property
     def captured(self) -> Captured | None:
@@ -102,7 +113,7 @@ class PlanBoard:
     def state(self) -> tuple[object, ...]:
         """Equal as long as there is nothing new to draw."""
         number = self.answer.number if self.answer else 0
-        return number, self.group, tuple(self.changes.items()), self.start.block
+        return number, self.group, tuple(self.changes.items()), self.start.block, self.runtime.state()
 
     def look(self, snapshot: Snapshot | None) -> None:
         """A plan screen is shown: see to it that there is a plan, and that it is of the operators of this window."""
@@ -127,6 +138,9 @@ class PlanBoard:
         knob = next((knob for knob in self.knobs if knob.name == name), None)
         if knob is None:
             return "no knob is selected"
+        if name.startswith(RUNTIME):
+            self.runtime.turn(name, steps)
+            return ""
         value = stepped(knob, self.value(knob), steps, captured=self.captured is not None)
         if knob.name == "block":
             return self._choose_block(str(value))
@@ -136,11 +150,13 @@ class PlanBoard:
 
     def reset(self, name: str) -> None:
         """Put a knob back to where it stands today."""
+        self.runtime.reset(name)
         if self.changes.pop(name, None) is not None:
             self._ask(None)
 
     def reset_all(self) -> None:
         """Put every knob back."""
+        self.runtime.reset()
         if self.changes:
             self.changes.clear()
             self._ask(None)
@@ -151,6 +167,8 @@ class PlanBoard:
 
     def text(self, knob: Knob) -> tuple[str, str]:
         """(where a knob stands, where it stands today)."""
+        if knob.name.startswith(RUNTIME):
+            return self.runtime.text(knob)
         return shown_value(knob, self.value(knob)), shown_value(knob, value_of(self._now, knob.name))
 
     def _set(self, knob: Knob, value: Value) -> None:

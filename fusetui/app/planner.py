@@ -1,11 +1,7 @@
-"""The planner: one daemon thread that makes the plans of the fusion and what-if screens, the latest request first.
-
-Nothing is sent to the event loop: the newest answer lies in `answer`, and whoever paints looks there.
-"""
+"""The planner makes the plans of the fusion and what-if screens, the latest request first."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +14,7 @@ from fusetui.accelerator.presets import load_hardware
 from fusetui.accelerator.saved_constants import saved_constants
 from fusetui.analysis.planned import Captured, Knobs, Planned, make_planned
 from fusetui.app.knobs import Changes, changed
+from fusetui.app.worker import Worker
 from fusetui.telemetry.text import safe_text
 
 if TYPE_CHECKING:
@@ -63,44 +60,23 @@ class Answer:
     took_ms: float
 
 
-class Planner:
-    """Makes plans off the event loop. The thread starts with the first request and ends with the process."""
+class Planner(Worker[Request, Answer]):
+    """Makes plans off the event loop."""
+
+    NAME = "fusetui-planner"
 
     def __init__(self) -> None:
-        self.answer: Answer | None = None
-        self._change = threading.Condition()
-        self._request: Request | None = None
-        self._asked = 0
-        self._thread: threading.Thread | None = None
+        super().__init__()
         self._capture: Captured | str = NOT_LOOKED
         self._saved: dict[tuple[str, str], Path | None] = {}
         self._today: tuple[Knobs, Captured | str, Planned | None, str] | None = None
 
-    @property
-    def busy(self) -> bool:
-        """Whether the newest request has no answer yet."""
-        return self._asked > (self.answer.number if self.answer else 0)
+    def merged(self, waiting: Request, request: Request) -> Request:
+        """A request that gives way leaves its wish to read the capture."""
+        return request if request.recover is not None else replace(request, recover=waiting.recover)
 
-    def ask(self, request: Request) -> None:
-        """Have a plan made; a request that has not been begun gives way, except for its wish to read the capture."""
-        with self._change:
-            if request.recover is None and self._request is not None:
-                request = replace(request, recover=self._request.recover)
-            self._request = request
-            self._asked += 1
-            self._change.notify()
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._run, name="fusetui-planner", daemon=True)
-            self._thread.start()
-
-    def _run(self) -> None:
-        while True:
-            with self._change:
-                while self._request is None:
-                    self._change.wait()
-                request, number = self._request, self._asked
-                self._request = None
-            self.answer = self._plans(request, number)
+    def answered_by(self, request: Request, number: int) -> Answer:
+        return self._plans(request, number)
 
     def _plans(self, request: Request, number: int) -> Answer:
         began_s = time.perf_counter()

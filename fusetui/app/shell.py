@@ -36,6 +36,7 @@ from fusetui.telemetry.text import safe_text
 
 if TYPE_CHECKING:
     from fusetui.app.plan_board import PlanBoard
+    from fusetui.app.runtime_board import RuntimeBoard
 
 SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen, MappingScreen)
 QUIET_S = 1.0
@@ -208,7 +209,8 @@ class Shell(App[None], inherit_bindings=False):
             density=self.session.density(now_s),
             recorded=self.session.tape.rows if self.session.tape else None,
             recording_failed=self.session.tape.failed if self.session.tape else "",
-            board=self.board if self.base_screen and "plan" in self.base_screen.PLACES else None,
+            # Only the screens of plans begin one; others may show what is there.
+            board=self.board if self.base_screen and "plan" in self.base_screen.PLACES else self.__dict__.get("board"),
         )
 
     @cached_property
@@ -216,7 +218,14 @@ class Shell(App[None], inherit_bindings=False):
         """Knobs and plans, from when they are first shown."""
         from fusetui.app.plan_board import PlanBoard  # as above
 
-        return PlanBoard(self.session.feed)
+        return PlanBoard(self.session.feed, runtime=self.runtime)
+
+    @cached_property
+    def runtime(self) -> RuntimeBoard:
+        """The twin of the trace and what was asked of it, from when it is first needed."""
+        from fusetui.app.runtime_board import RuntimeBoard  # as above
+
+        return RuntimeBoard(self.session.feed)
 
     @property
     def base_screen(self) -> TelemetryScreen | None:

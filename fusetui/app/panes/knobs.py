@@ -17,6 +17,7 @@ from fusetui.app.panes.plan_pane import PlanPane
 from fusetui.app.planner import Answer
 
 _LABEL_CELLS = 13
+_RUNTIME = "runtime."
 
 
 class KnobsPane(PlanPane, ListPane):
@@ -31,6 +32,10 @@ policy          how far fusion may go: none, conservative, balanced, aggressive
 block           what is planned, on both sides of the comparison: the operators found in the capture, or a built-in
 model           sizes of a published model; a size turned by itself wins over the model's
 dtype, sizes    of a built-in block; the operators of a capture keep what they ran with
+▸               of the runtime that ran the requests of this window, where a twin of it could be made:
+  arrivals      how much faster the same requests come; cores: in all, those added on devices of their own
+  placement     which core a job goes to; batching, batch size and batch wait: the gate before the queue
+  plan sizes    sizes there is a plan for, largest plan: up to which; fusion: the policy all plans are made with
 Keys            up and down select a knob; right + more, left - less; 0 puts it back to today's value, R all
 A changed knob is marked with ◆ and tells today's value behind it.
 Blind to        whether a device like this can be built or bought."""
@@ -51,13 +56,13 @@ Blind to        whether a device like this can be built or bought."""
 
     def _trust_marks(self) -> tuple[str, bool]:
         answer = self.board.answer if self.board else None
-        if self.board is None or not self.board.changes:
+        if self.board is None or not self.board.changed:
             return "as today", False
-        if answer is None or answer.today is None or answer.predicted is None:
-            return f"{len(self.board.changes)} changed", False
+        if answer is None or answer.today is None or answer.predicted is None or not self.board.changes:
+            return f"{len(self.board.changed)} changed", False
         # The one number that must be seen even where the comparison has no room.
         today, then = (plan.plan.totals.predicted_ns for plan in (answer.today, answer.predicted))
-        return f"time {fmt.signed(then / today - 1)} · {len(self.board.changes)} changed", False
+        return f"time {fmt.signed(then / today - 1)} · {len(self.board.changed)} changed", False
 
     def keys(self, snapshot: Snapshot | None) -> Sequence[str]:
         return [knob.name for knob in self.board.knobs] if self.board else []
@@ -104,8 +109,9 @@ Blind to        whether a device like this can be built or bought."""
         for i in shown:
             line = canvas.view(0, i - shown.start, canvas.width, 1)
             now, today = board.text(knobs[i])
-            moved = knobs[i].name in board.changes
-            x = line.put(0, 0, "◆ " if moved else "  ", Ink.ACCENT)
+            moved = knobs[i].name in board.changed
+            mark = "◆ " if moved else f"{canvas.glyphs.step} " if knobs[i].name.startswith(_RUNTIME) else "  "
+            x = line.put(0, 0, mark, Ink.ACCENT if moved else Ink.GRID)
             line.put(x, 0, fmt.clip(knobs[i].label, _LABEL_CELLS - 1), Ink.FG if moved else Ink.DIM)
             x += _LABEL_CELLS
             x = line.put(x, 0, fmt.clip(now, line.width - x), Ink.STRONG if moved else Ink.FG)

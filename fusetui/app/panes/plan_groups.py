@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from fusetui.accelerator.plan import GroupPlan
-from fusetui.analysis.planned import GroupRow, Planned
+from typing import TYPE_CHECKING
+
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.table import Column, draw_header, draw_row, layout
 from fusetui.app.palette import Ink
 from fusetui.app.panes.plan_pane import MODEL_NOTE, GroupListPane, about, group_label
+
+if TYPE_CHECKING:  # as in the base
+    from fusetui.accelerator.plan import GroupPlan
+    from fusetui.analysis.planned import GroupRow, Planned
 
 _COLUMNS = (
     Column("group", 5),

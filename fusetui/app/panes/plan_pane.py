@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from fusetui.analysis.planned import GroupRow, Planned
 from fusetui.analysis.rows import RowQuery
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.app import fmt
@@ -13,8 +12,11 @@ from fusetui.app.canvas import Canvas
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import Ink
 from fusetui.app.pane import Pane, draw_text
-from fusetui.app.plan_board import PlanBoard
-from fusetui.app.planner import Answer
+
+if TYPE_CHECKING:  # the overview has such a pane, and its first frame must not wait for the model
+    from fusetui.analysis.planned import GroupRow, Planned
+    from fusetui.app.plan_board import PlanBoard
+    from fusetui.app.planner import Answer
 
 DRILL_ROWS: Final = 20_000
 MODEL_NOTE: Final = """Model     every number with ≈ is computed by the accelerator model, none is measured.

@@ -63,6 +63,7 @@ class TelemetryScreen(Screen[None], inherit_bindings=False):
         self.footer = Footer()
         self.zoomed: Pane | None = None
         self._arrangement: Arrangement | None = None
+        self._placed: list[Pane] = []
 
     def compose(self) -> ComposeResult:
         title, verdict, scrubber, too_small = self.chrome
@@ -126,13 +127,17 @@ class TelemetryScreen(Screen[None], inherit_bindings=False):
         """How `count` panes are arranged at this size."""
         return arrange(self.size.width, self.size.height, count, lead=self.LEAD)
 
+    def wanted(self) -> list[Pane]:
+        """The panes there is something to show in, the most important first."""
+        return self.panes
+
     def rearrange(self) -> None:
         """Show what there is room for. A drag of the window changes styles only where the arrangement changes."""
-        shown = [self.zoomed] if self.zoomed else self.panes
+        shown = [self.zoomed] if self.zoomed else self.wanted()
         arrangement = self.arranged(len(shown))
-        if (arrangement, self.zoomed) == (self._arrangement, self._placed_for):
+        if (arrangement, shown) == (self._arrangement, self._placed):
             return
-        self._arrangement, self._placed_for = arrangement, self.zoomed
+        self._arrangement, self._placed = arrangement, list(shown)
         self.set_class(not arrangement.fits, "-tiny")
         self.strip.styles.height = arrangement.strip_lines
         body = self.query_one("#body", Grid)
@@ -145,5 +150,3 @@ class TelemetryScreen(Screen[None], inherit_bindings=False):
             pane.display = pane in spans
             pane.styles.column_span = spans.get(pane, 1)
             pane.styles.row_span = arrangement.tall if pane is shown[0] else 1
-
-    _placed_for: Pane | None = None

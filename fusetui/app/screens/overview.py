@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fusetui.app.footer import Hint
+from fusetui.app.frame import Frame
+from fusetui.app.layout import WIDE_WIDTH
+from fusetui.app.pane import Pane
 from fusetui.app.panes.cohort import CohortPane
 from fusetui.app.panes.cores_busy import CoresBusyPane
 from fusetui.app.panes.counters import CountersPane
 from fusetui.app.panes.depth import DepthPane
 from fusetui.app.panes.imbalance import ImbalancePane
 from fusetui.app.panes.launch import LaunchPane
+from fusetui.app.panes.plan_groups import PlanGroupsPane
 from fusetui.app.panes.queue_streams import QueueStreamsPane
 from fusetui.app.panes.source import SourcePane
 from fusetui.app.panes.tail import TailPane
 from fusetui.app.screens.base import TelemetryScreen
+
+if TYPE_CHECKING:
+    from fusetui.app.plan_board import PlanBoard
 
 
 class OverviewScreen(TelemetryScreen):
@@ -25,8 +36,25 @@ class OverviewScreen(TelemetryScreen):
         CohortPane,
         CoresBusyPane,
         LaunchPane,
+        PlanGroupsPane,
         SourcePane,
         DepthPane,
         ImbalancePane,
         CountersPane,
     )
+
+    _board: PlanBoard | None = None
+
+    def wanted(self) -> list[Pane]:
+        """The plan beside the rest where there is room for it, once there is one: none is made for this screen."""
+        planned = self._board is not None and self._board.today is not None and self.size.width >= WIDE_WIDTH
+        return [pane for pane in self.panes if planned or not isinstance(pane, PlanGroupsPane)]
+
+    def show(self, frame: Frame, hints: Sequence[Hint], pane_now_s: float) -> None:
+        if frame.board is not None:
+            self._board = frame.board
+            for pane in self.panes:
+                if isinstance(pane, PlanGroupsPane):
+                    pane.board = frame.board
+            self.rearrange()
+        super().show(frame, hints, pane_now_s)

@@ -42,8 +42,15 @@ class PlanScreen(TelemetryScreen):
 
     def await_answer(self) -> None:
         """Something was asked of the planner: paint its answer as soon as it is there."""
-        if self._waiting is not None and self.board is not None and self.board.planner.busy:
+        if self._waiting is not None and self.waiting():
             self._waiting.resume()
+
+    def waiting(self) -> bool:
+        """Whether an answer is on its way."""
+        return self.board is not None and self.board.planner.busy
+
+    def looked_again(self) -> None:
+        """Before what is new is painted."""
 
     def read_again(self) -> bool:
         """Look for the capture's operators anew; whether there is a capture."""
@@ -54,7 +61,8 @@ class PlanScreen(TelemetryScreen):
     def _look_again(self) -> None:
         if not self.is_current or self.board is None:
             return
-        if not self.board.planner.busy and self._waiting is not None:
+        if not self.waiting() and self._waiting is not None:
             self._waiting.pause()
+        self.looked_again()
         for pane in self.panes:
             pane.show(pane.snapshot, pane._now_s)
