@@ -114,6 +114,9 @@ def _snapshot(commands: Commands) -> None:
     command = commands.add_parser("snapshot", help="print every measure of a source or capture once")
     command.add_argument("source", help="a live source, a capture, or sample:NAME")
     command.add_argument("--json", action="store_true", help="JSON on stdout; absent values are null")
+    command.add_argument(
+        "--causes", action="store_true", help="also what caused the tail, by simulating its arrivals (seconds)"
+    )
     _input_options(command)
     _socket_options(command)
     _source_options(command)

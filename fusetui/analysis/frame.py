@@ -112,6 +112,7 @@ def snapshot_of(window: Window, now_ns: int, context: Context, *, hasty: bool = 
         early_rows=window.early_rows,
         mapping_detail=_mapping_detail(window, at, depth_by_slot, numbers, context.header),
         notes=_notes(window),
+        tail_time=window.tail_time(at, context.header.slo_ns, hasty=hasty),
     )
 
 

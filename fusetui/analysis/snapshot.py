@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from fusetui.analysis.attribution.parts import TailTime
 from fusetui.analysis.mapping import MappingDetail
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.source import SourceHealth, TransportState
@@ -240,6 +241,8 @@ class Snapshot:
     late_rows       rows older than the window when they came; early_rows: in the future or with impossible times
     mapping_detail  by plan and shape, and over time: `analysis.mapping`
     notes           what the numbers leave out or put together, one line each
+    tail_time       where the time of the slowest went, part by part, and the stage that left its budget first; None
+                    with too few items; while time runs it may be some seconds older than the rest
     """
 
     version: int
@@ -291,3 +294,4 @@ class Snapshot:
     early_rows: int = 0
     mapping_detail: MappingDetail = field(default_factory=MappingDetail)
     notes: tuple[str, ...] = ()
+    tail_time: TailTime | None = None

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from fusetui.analysis.allocator import keep_freed_blocks
 from fusetui.analysis.arrays import Ints
+from fusetui.analysis.attribution.summary import tail_time_summary, with_causes
+from fusetui.analysis.attribution.trace import causes_of_trace
 from fusetui.analysis.busy import IntervalUnion
 from fusetui.analysis.columns import EXECUTION, NULL, Words, plain
 from fusetui.analysis.filter import Filter, parse_filter
@@ -31,11 +33,14 @@ come from log histograms and say `"exact": false`. Counts and busy time are exac
 _QUANTILES: Final = (("p50", "p50_ns"), ("p95", "p95_ns"), ("p99", "p99_ns"), ("p999", "p999_ns"), ("max", "max_ns"))
 
 
-def summarise_trace(trace: Trace, *, window_ns: int | None = None, filter: str | None = None) -> dict[str, Any]:
+def summarise_trace(
+    trace: Trace, *, window_ns: int | None = None, filter: str | None = None, causes: bool = False
+) -> dict[str, Any]:
     """Every measure over all rows of a trace, in bounded memory; see `summarise_snapshot`.
 
     window_ns  only the rows of the last window_ns of the trace
     filter     only the rows that pass; raises FilterError
+    causes     also what caused the tail, by simulation: takes seconds
     An unreadable batch is left out and named in the notes.
     """
     keep_freed_blocks()
@@ -61,6 +66,9 @@ def summarise_trace(trace: Trace, *, window_ns: int | None = None, filter: str |
     if window_ns is None and snapshot.busy_ns is not None and busy.exact:
         snapshot = replace(snapshot, busy_ns=busy.total_ns())
     summary = summarise_snapshot(snapshot)
+    if causes:
+        found = causes_of_trace(trace, window_ns=window_ns, filter=filter)
+        summary["attribution"] = _json(with_causes(snapshot.tail_time, found))
     summary["notes"] = notes + [note for note in summary["notes"] if note not in notes]
     return summary
 
@@ -96,6 +104,7 @@ def summarise_snapshot(snapshot: Snapshot) -> dict[str, Any]:
         "fairness": asdict(snapshot.fairness),
         "mapping": _without(asdict(snapshot.mapping), "planned_by_slot") | mapping_summary(snapshot.mapping_detail),
         "cohort": None if snapshot.cohort is None else asdict(snapshot.cohort),
+        "attribution": tail_time_summary(snapshot.tail_time),
         "streams": _streams(snapshot),
         "cores": _cores(snapshot),
         "counters_by_name": _counters(snapshot),

@@ -18,6 +18,8 @@ import pyarrow.compute as pc
 
 from fusetui.analysis.accumulate import Accumulators
 from fusetui.analysis.arrays import Ints
+from fusetui.analysis.attribution.parts import TailTime
+from fusetui.analysis.attribution.tailtime import tail_time
 from fusetui.analysis.columns import MARK, NULL, OTHERS, REQUEST, Columns, Reader, concat
 from fusetui.analysis.counters import Counters
 from fusetui.analysis.mapping_rows import MappingRows, mapping_rows
@@ -36,6 +38,10 @@ HASTE: Final = 64
 HASTE_NS: Final = 900_000_000
 """While time runs the totals of more rows are worked out anew once the window has moved by a 64th of its length, and at
 the latest before they are a second old: a pane that says `<1s` tells the truth."""
+TAIL_HASTE: Final = 16
+TAIL_HASTE_NS: Final = 5_000_000_000
+"""Where the tail's time went costs a tenth of a second of 100,000 rows: while time runs it is worked out anew once the
+window has moved by a 16th of its length, and at the latest before it is five seconds old."""
 MAX_PLACES: Final = 64 * 256
 MAX_MARKS: Final = 1000
 _TIME_LIMIT: Final = 1 << 61
@@ -94,6 +100,10 @@ class Window:
         self._numbers_for: tuple[int, int, bool] = (0, 0, False)
         self._numbers_ns = 0
         self.numbers_lag = False
+        self._kept_times = 0
+        self._tail_time: TailTime | None = None
+        self._tail_time_of: tuple[int, int, int | None] | None = None
+        self._tail_time_ns = 0
 
     def reset(self, grid: Grid | None = None) -> None:
         """Forget everything, raw rows too: time has jumped."""
@@ -240,6 +250,7 @@ class Window:
             if len(rows) == 0:
                 return
         self._kept.append(rows)
+        self._kept_times += 1
         self._kept_rows += len(rows)
         floor = self.start_ns
         while self._kept and (
@@ -279,10 +290,27 @@ class Window:
             self._numbers, self._numbers_for, self._numbers_ns = self._totals(at, across_hosts), wanted, at.now_ns
         return self._numbers
 
-    def _totals(self, at: Interval, across_hosts: bool) -> Numbers:
+    def tail_time(self, at: Interval, slo_ns: int | None, *, hasty: bool = False) -> TailTime | None:
+        """Where the time of the slowest work went, over the newest rows; hasty: see TAIL_HASTE."""
+        wanted = (self._kept_times, self.start_ns, slo_ns)
+        length = self.grid.width * self.grid.count
+        recent = 0 <= at.now_ns - self._tail_time_ns < min(length // TAIL_HASTE, TAIL_HASTE_NS)
+        had = self._tail_time_of is not None
+        if not had or (wanted != self._tail_time_of and not (hasty and recent and self._kept_rows > LIGHT_ROWS)):
+            rows = self._rows().take(slice(-self._exact_rows, None))
+            self._tail_time = tail_time(rows, self.reader, slo_ns)
+            self._tail_time_of, self._tail_time_ns = wanted, at.now_ns
+        return self._tail_time
+
+    def _rows(self) -> Columns:
+        """The executions and requests in the window that are kept."""
         start_ns = self.start_ns
         parts = [p if int(p.event.min()) >= start_ns else p.take(p.event >= start_ns) for p in self._kept]
-        rows = concat(parts) if parts else self.reader.read(_EMPTY)
+        return concat(parts) if parts else self.reader.read(_EMPTY)
+
+    def _totals(self, at: Interval, across_hosts: bool) -> Numbers:
+        start_ns = self.start_ns
+        rows = self._rows()
         newest = rows.take(slice(-self._exact_rows, None))
         if self.mapping.used and self.head is not None:
             self.mapping_rows = mapping_rows(

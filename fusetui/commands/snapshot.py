@@ -12,6 +12,7 @@ from fusetui.commands.progress import finish_reading
 from fusetui.commands.table import summary_lines
 from fusetui.telemetry.source import Source
 
+EXIT_USAGE = 2
 EXIT_NOT_ENOUGH = 4
 EXIT_LOST = 5
 _LIVE_WINDOW_NS = 10 * 10**9
@@ -21,11 +22,14 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print, and say by the exit code whether there was anything to measure."""
     from fusetui.analysis.filter import FilterError
 
+    if args.causes and is_live(args.source):
+        say("fusetui: --causes needs a capture: record one first, or leave it out")
+        return EXIT_USAGE
     try:
         summary = _live(args) if is_live(args.source) else _captured(args)
     except FilterError as error:
         say(f"fusetui: --filter\n{error}")
-        return 2
+        return EXIT_USAGE
     if args.json:
         print(json.dumps(summary, indent=2, allow_nan=False, ensure_ascii=False))
     else:
@@ -49,7 +53,7 @@ def _captured(args: argparse.Namespace) -> dict[str, Any]:
     trace = open_trace([args.source], args)
     try:
         finish_reading(trace)
-        return summarise_trace(trace, window_ns=args.window, filter=args.filter or None)
+        return summarise_trace(trace, window_ns=args.window, filter=args.filter or None, causes=args.causes)
     finally:
         trace.close()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fusetui.analysis.fmt import DASH, duration, percent, ratio
+from fusetui.commands.tail_table import tail_lines
 
 _QUANTILES = ("p50", "p95", "p99", "p999", "max")
 _LIST_LINES = 8
@@ -18,6 +19,7 @@ def summary_lines(summary: dict[str, Any]) -> Iterator[str]:
     yield f"work         {_n(summary['executions'])} executions, {_n(summary['requests'])} requests"
     yield f"time         span {_ns(summary['span_ns'])}, busy {_ns(summary['busy_ns'])}{_busy_share(summary)}"
     yield from _tails(summary)
+    yield from tail_lines(summary["attribution"] or {}, header["clock"])
     yield from _launch(summary["launch"])
     yield from _mapping(summary["mapping"])
     imbalance = summary["imbalance"]
