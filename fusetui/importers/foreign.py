@@ -20,16 +20,9 @@ class _Kind:
 
 
 _BINARY: Final = (
-    _Kind(
-        "Nsight Systems export (SQLite)", (b"SQLite format 3\0",), (rb"CUPTI_ACTIVITY|META_DATA_EXPORT|NVTX_EVENTS",)
-    ),
-    _Kind("ROCm RPD or rocpd database (SQLite)", (b"SQLite format 3\0",), (rb"rocpd_",)),
+    _Kind("rocpd database of rocprofv3 (SQLite)", (b"SQLite format 3\0",), (rb"rocpd_",)),
     _Kind("SQLite database", (b"SQLite format 3\0",)),
-    _Kind("zip archive", (b"PK\x03\x04",)),
     _Kind("Python pickle", (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")),
-    _Kind("xz archive", (b"\xfd7zXZ\0",)),
-    _Kind("zstd archive", (b"\x28\xb5\x2f\xfd",)),
-    _Kind("bzip2 archive", (b"BZh",)),
     _Kind("IREE profile", (b"IRPF",)),
     _Kind("HDF5 file", (b"\x89HDF",)),
     _Kind("program", (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ")),
@@ -38,7 +31,6 @@ _BINARY: Final = (
 )
 _OBJECTS: Final = (
     _Kind("PyTorch execution trace", (), (rb'"schema"\s*:', rb'"nodes"\s*:\s*\[')),
-    _Kind("rocprofv3 JSON", (), (rb'"rocprofiler-sdk-tool"',)),
     _Kind("TensorRT layer information", (), (rb'"Layers"\s*:',)),
     _Kind("TensorRT metadata", (), (rb'"(?:performance_summary|build_options|model_options)"',)),
     _Kind(
@@ -57,8 +49,6 @@ _ARRAYS: Final = (
 _TEXTS: Final = (
     _Kind("Tenstorrent operation report (CSV)", (), (rb"\AOP CODE,OP TYPE",)),
     _Kind("Tenstorrent device log (CSV)", (), (rb"\AARCH: ", rb"CHIP_FREQ")),
-    _Kind("rocprofv3 table (CSV)", (), (rb'\A"?(?:Kind|Domain|Correlation_Id|Guid)"?,',)),
-    _Kind("rocprof-compute table (CSV)", (), (rb"\A[^\n]*(?:Kernel_Name|workload_name)",)),
     _Kind("Prometheus metrics", (), (rb"(?m)^(?:# (?:HELP|TYPE) \w+|[a-zA-Z_:]\w*\{[^}\n]*\} )",)),
     _Kind("MLPerf log", (), (rb":::MLLOG|MLPerf Results Summary",)),
     _Kind("CSV table", (), (rb'\A"?\w[\w .\[\]"()/%:-]*(?:,[\w .\[\]"()/%:-]*)+\r?\n',)),

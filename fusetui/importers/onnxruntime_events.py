@@ -63,10 +63,6 @@ class Event(msgspec.Struct, gc=False):
     args: Args = msgspec.field(default_factory=Args)
 
 
-_MANY: Final = msgspec.json.Decoder(list[Event])
-_ONE: Final = msgspec.json.Decoder(Event)
-
-
 class EventPieces:
     """The events of one file.
 
@@ -74,12 +70,14 @@ class EventPieces:
     endings  remarks about how the file ends
     """
 
-    def __init__(self, source: ByteStream) -> None:
+    def __init__(self, source: ByteStream, kind: type[Any] = Event) -> None:
+        """kind: the msgspec struct of an event."""
+        self._many, self._one = msgspec.json.Decoder(list[kind]), msgspec.json.Decoder(kind)  # type: ignore[valid-type]
         self.broken = 0
         self.endings: list[str] = []
         self._source = source
 
-    def windows(self) -> Iterator[list[Event]]:
+    def windows(self) -> Iterator[list[Any]]:
         """Lists of events in file order."""
         opening = True
         carry = b""
@@ -104,7 +102,7 @@ class EventPieces:
         if self._source.damage:
             self.endings.append(self._source.damage)
 
-    def _last(self, data: bytes) -> list[Event]:
+    def _last(self, data: bytes) -> list[Any]:
         text = data.rstrip()
         closed = text.endswith(b"]")
         text = text[:-1] if closed else text
@@ -112,17 +110,17 @@ class EventPieces:
             self.endings.append("the closing ] of the events is missing: was the session ended before the copy?")
         return self._decode(text.rstrip().rstrip(b","))
 
-    def _decode(self, text: bytes) -> list[Event]:
+    def _decode(self, text: bytes) -> list[Any]:
         if not text.strip():
             return []
         try:
-            return _MANY.decode(b"".join((b"[", text, b"]")))
+            return self._many.decode(b"".join((b"[", text, b"]")))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             pass  # one by one below, counting what cannot be read
-        found = []
+        found: list[Any] = []
         for piece in _pieces(text):
             try:
-                found.append(_ONE.decode(piece))
+                found.append(self._one.decode(piece))
             except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
                 self.broken += 1
         return found

@@ -1,7 +1,8 @@
 """Open any capture: contract files as they are, foreign ones through the importer that knows them.
 
-A format is one module of this package with `NAME`, `sniff` and `read` (see `fusetui.importers.capture.Importer`).
-Files are told apart by content, never by name. Foreign formats are text and are parsed in this process, so `isolate`
+A format is one module of this package with `NAME`, `sniff` and `read` (see `fusetui.importers.capture.Importer`), and
+with `read_together(paths, memory_bytes)` when a run is several files of it. Files are told apart by content, never by
+name; folders and archives by what is in them. Foreign formats are text and are parsed in this process, so `isolate`
 only concerns contract files.
 """
 
@@ -10,23 +11,26 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import stat
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import fusetui.importers
+from fusetui.importers.archive import kind_of, unpacked
 from fusetui.importers.bytestream import GZIP_MAGIC, head_of
 from fusetui.importers.capture import Capture, Importer
+from fusetui.importers.folders import files_in, join, one_format, read_all, read_folder
 from fusetui.importers.foreign import name_of
-from fusetui.importers.merge import merge_views
-from fusetui.importers.ranks import merge_ranks
 from fusetui.telemetry.errors import TelemetryError
-from fusetui.telemetry.open import is_contract, open_trace
+from fusetui.telemetry.open import PARQUET_MAGIC, is_contract, open_trace
 from fusetui.telemetry.source import Trace
 from fusetui.telemetry.spool import SpooledTrace
 
 _SNIFF_BYTES: Final = 1 << 20
+
+_Chosen = Sequence[tuple[Path, Importer]]
+_Read = TypeVar("_Read")
 
 
 @cache
@@ -42,7 +46,7 @@ def _modules() -> list[pkgutil.ModuleInfo]:
 
 
 def open_capture(paths: Sequence[Path], *, memory_bytes: int, isolate: bool = False) -> Trace:
-    """The capture in one file, or in several: the ranks of one job, or the logs of one server on one clock.
+    """The capture in one file, folder or archive, or in several files: ranks of one job, tables or logs of one run.
 
     memory_bytes  about what importing may hold; more goes to temporary files
     isolate       parse a contract file in a child process
@@ -50,32 +54,95 @@ def open_capture(paths: Sequence[Path], *, memory_bytes: int, isolate: bool = Fa
     """
     if not paths:
         raise TelemetryError("no file", "nothing to open", "name a capture")
-    if len(paths) == 1 and _is_contract(paths[0]):
-        return open_trace(paths[0], isolate=isolate)
-    chosen = [(path, _importer_of(path, alone=len(paths) == 1)) for path in paths]
-    captures = [(path.name.split(".")[0], _read(path, by, memory_bytes // (2 * len(paths)))) for path, by in chosen]
-    capture = captures[0][1] if len(captures) == 1 else _together(captures)
-    where = str(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
+    if len(paths) == 1:
+        return _open_one(paths[0], memory_bytes, isolate)
+    chosen = [(path, _importer_of(path, alone=False)) for path in paths]
+    return _spooled(f"{len(paths)} files", join(_guarded(read_all, chosen, memory_bytes // 2)), memory_bytes)
+
+
+def _open_one(path: Path, memory_bytes: int, isolate: bool) -> Trace:
+    if _is_folder(path):
+        return _open_folder(path, path, "a directory", memory_bytes, isolate)
+    first = _first_bytes(path)
+    if kind := kind_of(path, first):
+        with unpacked(path, kind) as folder:
+            return _open_folder(folder, path, f"{kind} archive", memory_bytes, isolate)
+    importer = _claims(path, first)
+    if importer is None and is_contract(first):
+        return open_trace(path, isolate=isolate)
+    chosen = [(path, importer or _importer_of(path, alone=True))]
+    return _spooled(str(path), join(_guarded(read_all, chosen, memory_bytes // 2)), memory_bytes)
+
+
+def _open_folder(folder: Path, where: Path, what: str, memory_bytes: int, isolate: bool) -> Trace:
+    """The captures in `folder` as one; an archive is called `where`, and is read before this returns."""
+    files = files_in(folder)
+    found = [(path, _claims(path, _start_of(path))) for path in files]
+    chosen = [(path, importer) for path, importer in found if importer is not None]
+    contract = [path for path in files if is_contract(_start_of(path))] if not chosen else []
+    if len(contract) == 1 and folder == where:
+        return open_trace(contract[0], isolate=isolate)
+    if not chosen:
+        many = f" but {len(contract)} contract files" if contract else ""
+        raise TelemetryError(str(where), f"{what} without any capture to import{many}", "name the capture files in it")
+    try:
+        kept = one_format(str(where), chosen)
+        capture = _guarded(partial(read_folder, str(where)), kept, memory_bytes // 2)
+    except TelemetryError as error:
+        # Files inside an archive lie where nobody can look.
+        inside = error.where.replace(str(folder), str(where))
+        raise TelemetryError(inside, error.what, error.remedy) from None
+    if other := len(files) - len(kept):
+        capture.notes.append(f"files beside them that are no captures: {other:,}")
+    return _spooled(str(where), capture, memory_bytes)
+
+
+def _spooled(where: str, capture: Capture, memory_bytes: int) -> Trace:
     return SpooledTrace(
         capture.batches, capture.header, memory_bytes=memory_bytes // 2, notes=capture.notes, where=where
     )
 
 
-def _together(captures: list[tuple[str, Capture]]) -> Capture:
-    if all(capture.origin_ns is not None for _, capture in captures):
-        return merge_views([capture for _, capture in captures])
-    return merge_ranks(captures)
-
-
-def _read(path: Path, importer: Importer, memory_bytes: int) -> Capture:
+def _guarded(read: Callable[[_Chosen, int], _Read], chosen: _Chosen, memory_bytes: int) -> _Read:
     try:
-        return importer.read(path, memory_bytes)
+        return read(chosen, memory_bytes)
     except MemoryError:
-        raise TelemetryError(str(path), "out of memory while reading it", "give it more with --memory") from None
+        where = str(chosen[0][0])
+        raise TelemetryError(where, "out of memory while reading it", "give it more with --memory") from None
 
 
-def _is_contract(path: Path) -> bool:
-    return is_contract(_first_bytes(path))
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _start_of(path: Path) -> bytes:
+    """The first bytes of a file in a folder, b"" when there are none to be had."""
+    try:
+        return _first_bytes(path)
+    except TelemetryError:
+        return b""
+
+
+def _claims(path: Path, first: bytes) -> Importer | None:
+    """The importer that knows the file; of contract files only what says in its footer that it is another's."""
+    if not first or (is_contract(first) and not first.startswith(PARQUET_MAGIC)):
+        return None
+    head = head_of(path, _SNIFF_BYTES)
+    if first.startswith(PARQUET_MAGIC):
+        head += _tail_of(path)
+    return next((importer for importer in importers() if importer.sniff(head)), None)
+
+
+def _tail_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _SNIFF_BYTES))
+            return file.read(_SNIFF_BYTES)
+    except OSError as error:
+        raise TelemetryError(str(path), f"cannot be read ({error.strerror})") from None
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -99,12 +166,12 @@ def _first_bytes(path: Path) -> bytes:
 
 def _importer_of(path: Path, *, alone: bool) -> Importer:
     first = _first_bytes(path)
+    importer = _claims(path, first)
+    if importer is not None:
+        return importer
     if not alone and is_contract(first):
         raise TelemetryError(str(path), "only profiler traces of the ranks of one job open together", "open it alone")
     head = head_of(path, _SNIFF_BYTES)
-    for importer in importers():
-        if importer.sniff(head):
-            return importer
     kind = name_of(head) if head else "nothing in it"
     packed = "gzip of: " if first.startswith(GZIP_MAGIC) else ""
     known = ", ".join(importer.NAME for importer in importers())
