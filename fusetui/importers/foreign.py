@@ -27,15 +27,18 @@ _BINARY: Final = (
     _Kind("HDF5 file", (b"\x89HDF",)),
     _Kind("program", (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ")),
     _Kind("PNG picture", (b"\x89PNG",)),
-    _Kind("Chakra execution trace (protobuf)", (), (rb"\A[\s\S]{1,12}schema[\s\S]{0,12}chakra",)),
 )
 _OBJECTS: Final = (
-    _Kind("PyTorch execution trace", (), (rb'"schema"\s*:', rb'"nodes"\s*:\s*\[')),
     _Kind("TensorRT layer information", (), (rb'"Layers"\s*:',)),
     _Kind("TensorRT metadata", (), (rb'"(?:performance_summary|build_options|model_options)"',)),
     _Kind(
         "IREE profile (JSON lines)", (), (rb'"type"\s*:\s*"(?:host_dispatch_event|queue_summary|dispatch_summary)"',)
     ),
+    _Kind("Tenstorrent NoC simulation (no measured times)", (), (rb'"congestion_model_name"',)),
+    _Kind(
+        "Tenstorrent Visualizer device data (open the profile_log_device.csv it is made of)", (), (rb'"deviceMeta"',)
+    ),
+    _Kind("Tenstorrent cluster description", (), (rb'"ethernet_connections"',)),
     _Kind("JSON of no known profiler"),
 )
 _ARRAYS: Final = (
@@ -43,15 +46,19 @@ _ARRAYS: Final = (
     _Kind("IBM AIU trace", (), (rb'"attr"\s*:\s*\{', rb'"TS1"')),
     _Kind("Triton Proton profile", (), (rb'"frame"\s*:', rb'"metrics"\s*:')),
     _Kind("TensorRT layer times", (), (rb'"timeMs"|"startComputeMs"',)),
-    _Kind("PyTorch memory timeline", (), (rb"\A\[\s*\[\s*-?\d+\s*,\s*\d",)),
     _Kind("JSON of no known profiler"),
 )
 _TEXTS: Final = (
-    _Kind("Tenstorrent operation report (CSV)", (), (rb"\AOP CODE,OP TYPE",)),
-    _Kind("Tenstorrent device log (CSV)", (), (rb"\AARCH: ", rb"CHIP_FREQ")),
     _Kind("Prometheus metrics", (), (rb"(?m)^(?:# (?:HELP|TYPE) \w+|[a-zA-Z_:]\w*\{[^}\n]*\} )",)),
-    _Kind("MLPerf log", (), (rb":::MLLOG|MLPerf Results Summary",)),
+    _Kind(
+        "cluster scheduler log (jobs and machines, no work on an accelerator)",
+        (),
+        (
+            rb"\A[^\n]*\b(?:scheduled_time|gpu_milli|jobid|num_gpu|gpu_capacity_num|inst_num|submitted_time|runtime)\b[^\n]*\n",
+        ),
+    ),
     _Kind("CSV table", (), (rb'\A"?\w[\w .\[\]"()/%:-]*(?:,[\w .\[\]"()/%:-]*)+\r?\n',)),
+    _Kind("settings of an MLPerf run", (), (rb"(?m)^[*\w-]+\.[*\w]+\.(?:target_qps|target_latency|min_duration)\b",)),
     _Kind("text"),
 )
 _BOM: Final = b"\xef\xbb\xbf \t\r\n"
