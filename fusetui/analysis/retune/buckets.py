@@ -104,7 +104,7 @@ def _add(twin: Twin, table: Table, new: tuple[int, ...], stall_ns: int | None) -
         plans, proves_not = planned.table, (ONLY_THESE, MODEL)
     elif new[-1] > largest:
         why_not = f"no plan of {new[-1]} or more ran: what one would take is not known; capture it once and compare"
-    served = (table.sizes.excess_ns > 0) & (table.sizes.rows <= new[-1])
+    served = _served(table, captured) & (table.sizes.excess_ns > 0)
     excess, n = int(table.sizes.excess_ns[served].sum()), int(table.sizes.n[served].sum())
     fell = bool(table.sizes.generic[served].sum())
     work = "steps" if twin.config.decode is not None else "jobs"
@@ -122,6 +122,15 @@ def _add(twin: Twin, table: Table, new: tuple[int, ...], stall_ns: int | None) -
         change=None if why_not else _captured(table.index, new, plans),
         why_not=why_not,
     )
+
+
+def _served(table: Table, captured: tuple[int, ...]) -> Bools:
+    """(b,) sizes that would run something else."""
+    rows = table.sizes.rows
+    wider = replace(table.lookup, captured=captured, limit=max(captured[-1], table.lookup.limit or 0))
+    before, after = find(rows, table.lookup), find(rows, wider)
+    changed: Bools = (before[0] != after[0]) | (before[1] != after[1])
+    return changed
 
 
 def _captured(index: int, new: tuple[int, ...], plans: PlanTable | None) -> Change:

@@ -13,7 +13,7 @@ from fusetui.accelerator.runtime.simulate import simulate
 from fusetui.analysis.retune.action import Action
 from fusetui.analysis.twin.model import Tail, Twin, tail_of
 
-State = Literal["verified", "rejected", "unverified"]
+State = Literal["verified", "rejected", "unverified", "measured"]
 
 GAIN: Final = 0.05
 """Fall of a quantile from which an action holds; also the rise of a stream's that is told as harm."""
@@ -36,7 +36,8 @@ class Harm:
 class Proposal:
     """An action with what it did: p50, p95, p99 of latency over all requests before and after, ns.
 
-    state  verified: it gains; rejected: it does not, `reason` says by what figure; unverified: not tried, and why
+    state  verified: it gains; rejected: it does not, `reason` says by what figure; unverified: not tried, and why;
+           measured: another capture shows it
     """
 
     action: Action
