@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from fusetui.analysis.allocator import keep_freed_blocks
 from fusetui.analysis.arrays import Ints
-from fusetui.analysis.attribution.summary import tail_time_summary, with_causes
-from fusetui.analysis.attribution.trace import causes_of_trace
+from fusetui.analysis.attribution.summary import tail_time_summary
 from fusetui.analysis.busy import IntervalUnion
 from fusetui.analysis.columns import EXECUTION, NULL, Words, plain
 from fusetui.analysis.filter import Filter, parse_filter
@@ -67,6 +66,10 @@ def summarise_trace(
         snapshot = replace(snapshot, busy_ns=busy.total_ns())
     summary = summarise_snapshot(snapshot)
     if causes:
+        # The simulation takes longer to import than most traces to summarise.
+        from fusetui.analysis.attribution.both import with_causes
+        from fusetui.analysis.attribution.trace import causes_of_trace
+
         found = causes_of_trace(trace, window_ns=window_ns, filter=filter)
         summary["attribution"] = _json(with_causes(snapshot.tail_time, found))
     summary["notes"] = notes + [note for note in summary["notes"] if note not in notes]

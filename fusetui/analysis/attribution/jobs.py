@@ -166,7 +166,7 @@ def _slow(jobs: _Jobs) -> Floats:
     if len(distinct(jobs.place)) < 2:
         return none
     first, last = int(jobs.start.min()), int(jobs.start.max())
-    cell = (jobs.start - first) * CELLS // (last - first + 1)
+    cell = ((jobs.start - first) / (last - first + 1) * CELLS).astype(np.int64)
     ratio = _ratio(jobs)
     by_cell = medians(cell * places + jobs.place, ratio, CELLS * places, ~np.isnan(ratio)).reshape(CELLS, places)
     ordered = np.sort(by_cell, axis=1)  # NaN last

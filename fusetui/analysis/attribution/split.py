@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from fusetui.analysis.attribution.join import join
 from fusetui.analysis.attribution.parts import GATE, IMBALANCE, PARTS, QUEUE, REST
 from fusetui.analysis.attribution.service import own_service, shared_service
 from fusetui.analysis.attribution.waits import gate_of, misplaced
-from fusetui.analysis.columns import NULL, Reader
+from fusetui.analysis.columns import NULL, REQUEST, Reader
 from fusetui.analysis.mapping_ways import dense
 from fusetui.analysis.work import Work
 
@@ -33,13 +33,16 @@ class Split:
 
 
 def known_items(items: Work) -> Work:
-    """The items whose wait is known, which are those that are split."""
+    """The items that are split: those whose wait is known. Where no request says when it came, all from their start."""
+    rows = items.rows
+    if len(items) and rows.kind[0] == REQUEST and not items.joined.any():
+        return replace(items, rows=replace(rows, enqueue=rows.start))
     chosen = items.waited & (items.raw >= 0)
     if chosen.all():
         return items
     keep = np.flatnonzero(chosen)
     return Work(
-        items.rows.take(keep), items.joined[keep], items.waited[keep], items.raw[keep], items.wait[keep],
+        rows.take(keep), items.joined[keep], items.waited[keep], items.raw[keep], items.wait[keep],
         items.service[keep], items.latency[keep],
     )  # fmt: skip
 
@@ -163,6 +166,7 @@ def _notes(items: Work, ran: Work, covered: Ints, no_plan: int, unknown: bool, s
     bare = (covered == 0) & (items.latency > 0)
     no_mapping = bool((ran.rows.mapping < 0).all())
     said = (
+        (not items.joined.any(), "no enqueue_ns of requests: what they waited before their start is not known"),
         (served == 0, "no execution names a request (column request)"),
         (served > 0 and bool(bare.any()), f"{some(bare)} have no executions: their service is rest"),
         (bool((ran.rows.enqueue == NULL).all()), "no enqueue_ns of executions: gate and launch are not told apart"),
