@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from textual.binding import Binding
 
-Where = Literal["always", "replay", "pane", "plan", "knobs", "nowhere"]
+Where = Literal["always", "replay", "pane", "plan", "knobs", "causes", "nowhere"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,8 @@ class Action:
     hint   a word or two for the footer; neighbours with the same hint share it. "": not in the footer
     help   one sentence
     where  "always"; "replay": only with a capture that can be moved in; "pane": about the focused pane;
-           "plan": on the screens that show a plan; "knobs": on the what-if screen
+           "plan": on the screens that show a plan; "knobs": on the what-if screen;
+           "causes": where it stands what the tail is made of
     rank   footer place when room is short: lower stays longer
     """
 
@@ -84,6 +85,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("knob.reset", ("0",), "reset_knob(False)", "reset", "The selected knob as it is today", "knobs", 2),
     Action("knob.reset_all", ("R",), "reset_knob(True)", "reset all", "Every knob as it is today", "knobs", 3),
     Action("plan.read", ("r",), "read_plan", "read again", "Look for the operators of the capture again", "plan", 6),
+    Action("tail.causes", ("c",), "causes", "causes", "Ask the model what caused the tail of this window", "causes", 6),
     Action("app.theme", ("t",), "next_theme", "theme", "The next theme", rank=9),
     Action("app.glyphs", ("G",), "next_glyphs", "glyphs", "The next glyph set: braille, block, ASCII", rank=9),
     Action("app.commands", ("ctrl+p",), "command_palette", "", "Find an action by name"),

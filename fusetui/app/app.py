@@ -150,6 +150,12 @@ class FusetuiApp(Shell):
         if screen is not None and "plan" in screen.PLACES:
             self.say("reading the capture's operators" if screen.read_again() else "no data yet")
 
+    def action_causes(self) -> None:
+        screen = self.base_screen
+        if screen is not None and "causes" in screen.PLACES:
+            self.causes.look(self.session.snapshot, asked=True)
+            self.answer()
+
     def action_next_theme(self) -> None:
         names = list(self.look.themes)
         if not names:

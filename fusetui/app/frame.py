@@ -11,6 +11,7 @@ from fusetui.app.bookmarks import Bookmark
 from fusetui.app.verdict import Verdict
 
 if TYPE_CHECKING:
+    from fusetui.app.causes import CauseBoard
     from fusetui.app.plan_board import PlanBoard
 
 
@@ -26,6 +27,7 @@ class Frame:
     skipped      frames not painted because the terminal was slow; hz: painted now
     density      rows per equal bin of the whole capture, None for a live source
     board        knobs and plans; None before they were first shown
+    causes       what caused the tail; None where that is not shown
     recorded     events recorded so far, None when nothing is being recorded; recording_failed: why that stopped
     """
 
@@ -45,6 +47,7 @@ class Frame:
     recorded: int | None = None
     recording_failed: str = ""
     board: PlanBoard | None = None
+    causes: CauseBoard | None = None
 
     @property
     def paused(self) -> bool:

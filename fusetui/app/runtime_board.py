@@ -133,7 +133,7 @@ class RuntimeBoard:
         """Make the twin of what the window holds now."""
         self._looked = (snapshot.filter_text, snapshot.window_start_ns, snapshot.now_ns)
         self._looked_s = time.monotonic()
-        self.worker.ask(RuntimeRequest(dict(self.changes), _making(self._feed, snapshot)))
+        self.worker.ask(RuntimeRequest(dict(self.changes), making(self._feed, snapshot)))
 
     def turn(self, name: str, steps: int) -> None:
         """Move a knob."""
@@ -179,7 +179,7 @@ class RuntimeBoard:
         return elsewhere and time.monotonic() - self._looked_s >= READ_EVERY_S
 
 
-def _making(feed: Feed, snapshot: Snapshot) -> Make:
+def making(feed: Feed, snapshot: Snapshot) -> Make:
     """Reads the rows of the window and makes their twin; what goes wrong becomes the reason."""
     header, requests = snapshot.header, snapshot.requests
     window = (snapshot.window_start_ns, snapshot.now_ns)

@@ -18,6 +18,7 @@ from textual.theme import Theme
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.app import terminal
 from fusetui.app.actions import ACTIONS, Action, bindings, hints
+from fusetui.app.causes import CauseBoard
 from fusetui.app.frame import Frame
 from fusetui.app.glyphs import BRAILLE, Glyphs
 from fusetui.app.pacing import MAX_FORCED_BACKLOG, Pacer, SelfCost
@@ -211,6 +212,7 @@ class Shell(App[None], inherit_bindings=False):
             recording_failed=self.session.tape.failed if self.session.tape else "",
             # Only the screens of plans begin one; others may show what is there.
             board=self.board if self.base_screen and "plan" in self.base_screen.PLACES else self.__dict__.get("board"),
+            causes=self.causes if self.base_screen and "causes" in self.base_screen.PLACES else None,
         )
 
     @cached_property
@@ -226,6 +228,11 @@ class Shell(App[None], inherit_bindings=False):
         from fusetui.app.runtime_board import RuntimeBoard  # as above
 
         return RuntimeBoard(self.session.feed)
+
+    @cached_property
+    def causes(self) -> CauseBoard:
+        """What caused the tail, from when it is first shown."""
+        return CauseBoard(self.session.feed)
 
     @property
     def base_screen(self) -> TelemetryScreen | None:

@@ -20,7 +20,7 @@ _TROUBLE = {"reconnecting": "warn", "hung": "breach", "lost": "breach", "failed"
 class Verdict:
     """severity: ok and breach only against an objective, calm without one; text: one line, most important first.
 
-    first_stage  the pipeline stage (0..3) where the tail parts from the median, None: not known
+    first_stage  the pipeline stage (0..3) that left its budget first, None: none did or it is not known
     """
 
     severity: Severity
@@ -46,11 +46,16 @@ def verdict(snapshot: Snapshot | None) -> Verdict:
     calm = ["nothing lost"]
     tail = [] if slo_ns else ["no SLO set"]
     text = f"{head}: " + "; ".join((*losses, *notes, *([] if losses else calm), *tail))
-    return Verdict(severity, text, _first_stage(snapshot) if severity == "breach" else None)
+    return Verdict(severity, text, _first_stage(snapshot) if severity == "breach" or slo_ns is None else None)
 
 
 def _first_stage(snapshot: Snapshot) -> int | None:
-    """The queue, when most of what the tail has over the median was waited there; service alone names no stage."""
+    """The stage that left its budget first. Where budgets are not known: the queue, when there is an objective and
+    most of what the tail has over the median was waited there; service alone names no stage."""
+    if snapshot.tail_time is not None and snapshot.tail_time.stages:
+        return snapshot.tail_time.first
+    if snapshot.header.slo_ns is None:
+        return None
     cohort = snapshot.cohort
     if cohort is None:
         return None

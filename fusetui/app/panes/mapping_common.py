@@ -77,4 +77,4 @@ def times(factor: float | None) -> str:
 
 def cost(ns: float | None) -> str:
     """A duration that may be below zero, at most 8 cells."""
-    return fmt.duration(ns) if ns is None or ns >= 0 else f"−{fmt.duration(-ns).lstrip():>7}"
+    return fmt.duration(ns) if ns is None or ns >= 0 else f"−{fmt.duration(-ns).lstrip()}"

@@ -82,6 +82,7 @@ class TelemetryScreen(Screen[None], inherit_bindings=False):
         self.footer.set_hints(hints, self.TITLE or "")
         self.strip.first = frame.verdict.first_stage
         self.strip.show(frame.snapshot, pane_now_s)
+        self.rearrange()
         for pane in self.panes:
             pane.show(frame.snapshot, pane_now_s)
 

@@ -9,7 +9,6 @@ from fusetui.app.footer import Hint
 from fusetui.app.frame import Frame
 from fusetui.app.layout import WIDE_WIDTH
 from fusetui.app.pane import Pane
-from fusetui.app.panes.cohort import CohortPane
 from fusetui.app.panes.cores_busy import CoresBusyPane
 from fusetui.app.panes.counters import CountersPane
 from fusetui.app.panes.depth import DepthPane
@@ -19,13 +18,14 @@ from fusetui.app.panes.plan_groups import PlanGroupsPane
 from fusetui.app.panes.queue_streams import QueueStreamsPane
 from fusetui.app.panes.source import SourcePane
 from fusetui.app.panes.tail import TailPane
-from fusetui.app.screens.base import TelemetryScreen
+from fusetui.app.panes.tail_drivers import TailDriversPane
+from fusetui.app.screens.causes import CauseScreen
 
 if TYPE_CHECKING:
     from fusetui.app.plan_board import PlanBoard
 
 
-class OverviewScreen(TelemetryScreen):
+class OverviewScreen(CauseScreen):
     NAME = "overview"
     TITLE = "Overview"
     STAGE = None
@@ -33,7 +33,7 @@ class OverviewScreen(TelemetryScreen):
     PANES = (
         TailPane,
         QueueStreamsPane,
-        CohortPane,
+        TailDriversPane,
         CoresBusyPane,
         LaunchPane,
         PlanGroupsPane,
@@ -56,5 +56,4 @@ class OverviewScreen(TelemetryScreen):
             for pane in self.panes:
                 if isinstance(pane, PlanGroupsPane):
                     pane.board = frame.board
-            self.rearrange()
         super().show(frame, hints, pane_now_s)

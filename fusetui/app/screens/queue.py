@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fusetui.app.pane import Pane
+from fusetui.app.panes.batching import BatchingPane, batch_known
 from fusetui.app.panes.depth import DepthPane
 from fusetui.app.panes.launch import LaunchPane
 from fusetui.app.panes.queue_heat import QueueHeatPane
@@ -15,4 +17,10 @@ class QueueScreen(TelemetryScreen):
     TITLE = "Queue"
     STAGE = 1
     LEAD = True
-    PANES = (QueueHeatPane, QueueStreamsPane, DepthPane, WaitHistogramPane, LaunchPane)
+    PANES = (QueueHeatPane, QueueStreamsPane, DepthPane, WaitHistogramPane, BatchingPane, LaunchPane)
+
+    def wanted(self) -> list[Pane]:
+        """The gate only where something tells of batches."""
+        snapshot = self.strip.snapshot
+        known = snapshot is not None and batch_known(snapshot)
+        return [pane for pane in self.panes if known or not isinstance(pane, BatchingPane)]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from fusetui.app.panes.cohort import CohortPane
 from fusetui.app.panes.source import SourcePane
 from fusetui.app.panes.tail import TailPane
+from fusetui.app.panes.tail_drivers import TailDriversPane
 from fusetui.app.panes.tail_histogram import TailHistogramPane
-from fusetui.app.screens.base import TelemetryScreen
+from fusetui.app.panes.tail_waterfall import TailWaterfallPane
+from fusetui.app.screens.causes import CauseScreen
 
 
-class TailScreen(TelemetryScreen):
+class TailScreen(CauseScreen):
     NAME = "tail"
     TITLE = "Tail"
     STAGE = 3
     LEAD = True
-    PANES = (TailPane, CohortPane, TailHistogramPane, SourcePane)
+    PANES = (TailPane, TailDriversPane, TailWaterfallPane, TailHistogramPane, SourcePane)

@@ -48,7 +48,6 @@ class WhatIfScreen(PlanScreen):
         if frame.board is not None:
             frame.board.runtime.look(frame.snapshot)
         super().show(frame, hints, pane_now_s)
-        self.rearrange()
 
     def read_again(self) -> bool:
         snapshot = self.strip.snapshot
