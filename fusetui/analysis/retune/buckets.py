@@ -42,8 +42,9 @@ def add_buckets(twin: Twin, table: Table, stall_ns: int | None) -> list[Action]:
         chosen = [_ladder(table.top, 2 * table.top), _ladder(table.top, int(sizes.rows[-1])), *chosen]
     largest = int(table.plans.plan.rows[-1])
     if table.model is None:  # measured times say nothing of larger sizes
-        inside, beyond = (tuple(s for s in chosen[-1] if (s <= largest) is within) for within in (True, False))
-        chosen = [inside, beyond]
+        above = sizes.rows[came & (sizes.rows > largest) & (sizes.generic > 0)]
+        most = above[np.argsort(-sizes.n[np.isin(sizes.rows, above)], kind="stable")][:MOST_BUCKETS]
+        chosen = [tuple(s for s in chosen[-1] if s <= largest), tuple(sorted(most.tolist()))]
     return [_add(twin, table, new, stall_ns) for new in dict.fromkeys(chosen) if new]
 
 

@@ -16,8 +16,9 @@ from fusetui.accelerator.scenario.plans import Planned, plan_model
 from fusetui.accelerator.scenario.spec import Model, Scenario
 from fusetui.analysis.fmt import duration
 from fusetui.analysis.retune.action import MODEL, ONLY_THESE, Action, Change, Cost, to_config
+from fusetui.analysis.retune.launches import kept
 from fusetui.analysis.retune.paths import split
-from fusetui.analysis.retune.seen import of_table, slice_of
+from fusetui.analysis.retune.seen import slice_of
 from fusetui.analysis.twin.model import Twin
 
 WORTH: Final = 0.02
@@ -42,13 +43,13 @@ def refuse_fusion(twin: Twin) -> list[Action]:
         return []
     jobs = twin.outcome.jobs
     found = []
-    for i, name in enumerate(_models(scenario)):
+    for name in _models(scenario):
         model = scenario.model(name)
         mine = np.isin(jobs.table, _tables(scenario, name))
         above = float(jobs.parts[mine][:, UNFUSED].sum())
         if model.policy == BALANCED or above < WORTH * max(float(jobs.parts[mine][:, [PLANNED, UNFUSED]].sum()), 1.0):
             continue
-        found += _of_model(twin, scenario, model, above, i)
+        found += _of_model(twin, scenario, model, above)
     return found
 
 
@@ -63,42 +64,43 @@ def _tables(scenario: Scenario, name: str) -> list[int]:
     return [*own, len(scenario.streams)] if scenario.decode == name else own
 
 
-def _of_model(twin: Twin, scenario: Scenario, model: Model, above_ns: float, number: int) -> list[Action]:
+def _of_model(twin: Twin, scenario: Scenario, model: Model, above_ns: float) -> list[Action]:
     now = plan_model(model, scenario.hardware, scenario.slices)
     finer = plan_model(replace(model, policy=BALANCED), scenario.hardware, scenario.slices)
-    losses = _losses(now, finer, _weights(twin, scenario, model, now))
+    weights = _weights(twin, scenario, model, now)
+    losses = _losses(now, finer, weights)
     tables = _tables(scenario, model.name)
-    table = tables[0]
-    shown = slice_of(
-        twin, of_table(twin, table) if table < len(scenario.streams) else np.ones(len(twin.load), np.bool_)
-    )
-    proves = (ONLY_THESE, MODEL)
     why = f"{duration(above_ns).strip()} of work above the best plan known under the policy {model.policy}"
+    ops = _JOINED.join(losses[0].group.ops) if losses else ""
     if losses:
-        worst = losses[0]
-        why += f"; most of it in g{worst.number} ({_JOINED.join(worst.group.ops)}) at {model.size}={worst.size}"
-    kept = tuple(_kept(now, finer))
-    found = [
-        Action(
-            f"fusion {model.name}", f"{model.name}: fuse by the policy balanced (now {model.policy})", "",
-            _bottleneck(losses), "compiler", why, shown, Cost(len(model.planned), None, _peak(finer)),
-            f"policy {model.policy} as before", proves, _with_plans(tables, finer.table), detail=kept,
-        )
-    ]  # fmt: skip
-    if losses:
-        worst = losses[0]
-        ops = _JOINED.join(worst.group.ops)
-        own = now.table
-        capped = replace(own, plan=split(own.plan, finer.table.plan, ops))
-        found.append(
-            Action(
-                f"fusion {model.name}", f"{model.name}: cap fusion group g{worst.number} ({ops}): split it", "",
-                _bottleneck(losses), "compiler", why, shown, Cost(len(model.planned), None, _peak(now)),
-                f"fuse {ops} again", (*proves, "exposed launches of the split group are those of the balanced plan"),
-                _with_plans(tables, capped),
-            )
-        )  # fmt: skip
-    return found
+        why += f"; most of it in g{losses[0].number} ({ops}) at {model.size}={losses[0].size}"
+    policy = Action(
+        knob=f"fusion {model.name}",
+        title=f"{model.name}: fuse by the policy balanced (now {model.policy})",
+        stream="",
+        bottleneck=_bottleneck(losses),
+        owner="compiler",
+        why=why,
+        slice=slice_of(twin, np.isin(twin.outcome.jobs.table[twin.outcome.job], tables)),
+        cost=Cost(len(model.planned), None, _peak(finer)),
+        rollback=f"policy {model.policy} as before",
+        does_not_prove=(ONLY_THESE, MODEL),
+        change=_with_plans(tables, finer.table),
+        detail=kept(now.table, finer.table, weights),
+    )
+    if not losses:
+        return [policy]
+    capped = replace(now.table, plan=split(now.table.plan, finer.table.plan, ops))
+    group = replace(
+        policy,
+        title=f"{model.name}: cap fusion group g{losses[0].number} ({ops}): split it",
+        cost=Cost(len(model.planned), None, _peak(now)),
+        rollback=f"fuse {ops} again",
+        does_not_prove=(ONLY_THESE, MODEL, "that its launches are exposed as in the balanced plan"),
+        change=_with_plans(tables, capped),
+        detail=kept(now.table, capped, weights),
+    )
+    return [policy, group]
 
 
 def _weights(twin: Twin, scenario: Scenario, model: Model, planned: Planned) -> dict[int, int]:
@@ -112,20 +114,19 @@ def _weights(twin: Twin, scenario: Scenario, model: Model, planned: Planned) -> 
 
 def _losses(now: Planned, finer: Planned, weights: Mapping[int, int]) -> list[_Loss]:
     """Groups that lose to the finer plan's kernels of the same operators, most lost over all jobs first."""
-    total: dict[tuple[str, ...], _Loss] = {}
+    lost: dict[tuple[str, ...], list[tuple[float, int, int, GroupPlan]]] = {}
     for size, n in weights.items():
         fine = finer.plan(size).groups
         for number, group in enumerate(now.plan(size).groups):
             parts = [g for g in fine if set(g.ops) <= set(group.ops)]
-            if len(parts) < 2 or sorted(op for g in parts for op in g.ops) != sorted(group.ops):
-                continue
-            lost = n * (group.predicted_ns - sum(g.predicted_ns for g in parts))
-            before = total.get(group.ops)
-            if before is None or abs(lost) > abs(before.lost_ns):
-                total[group.ops] = _Loss(group, number, lost + (before.lost_ns if before else 0.0), size)
-            else:
-                total[group.ops] = replace(before, lost_ns=before.lost_ns + lost)
-    return sorted((loss for loss in total.values() if loss.lost_ns > 0), key=lambda loss: -loss.lost_ns)
+            if len(parts) > 1 and sorted(op for g in parts for op in g.ops) == sorted(group.ops):
+                ns = n * (group.predicted_ns - sum(g.predicted_ns for g in parts))
+                lost.setdefault(group.ops, []).append((ns, size, number, group))
+    losses = []
+    for found in lost.values():
+        _, size, number, group = max(found, key=lambda one: one[:3])
+        losses.append(_Loss(group, number, sum(ns for ns, *_ in found), size))
+    return sorted((loss for loss in losses if loss.lost_ns > 0), key=lambda loss: -loss.lost_ns)
 
 
 def _bottleneck(losses: list[_Loss]) -> str:
@@ -133,22 +134,6 @@ def _bottleneck(losses: list[_Loss]) -> str:
     if losses and losses[0].group.spill_bytes > 0:
         return "register/spill"
     return "memory burst"
-
-
-def _kept(now: Planned, finer: Planned) -> list[str]:
-    """How much of the launches that fusion saved the finer plan saves as well, and the burst of both, size by size."""
-    told = []
-    for size in now.plans:
-        alone, before, after = (p.totals for p in (now.plans[size].plans["none"], now.plan(size), finer.plan(size)))
-        saved = alone.launches - before.launches
-        if saved > 0:
-            kept = (alone.launches - after.launches) / saved
-            told.append(
-                f"{now.model.size}={size}: launches {alone.launches} unfused, {before.launches} before, "
-                f"{after.launches} after ({kept * 100:.0f} % of the gain kept); "
-                f"burst {before.burst:.2f}x before, {after.burst:.2f}x after"
-            )
-    return told
 
 
 def _peak(planned: Planned) -> float:
