@@ -113,7 +113,9 @@ def _sizes(one: pl.DataFrame, at: Ints, known: Bools, came: Requests, plans: Map
     """Rows that ran for the known requests: from the plan's description, else from the shape of the execution."""
     plan, plan_words = codes_of(one["plan"])
     shape, shape_words = codes_of(one["shape"])
-    triple = np.stack([plan[at], shape[at], came.shape[known]], axis=1)
+    # An execution for a batch has the shape of all its requests.
+    asked_alone = np.where(came.batch[known] > 1, ABSENT, came.shape[known])
+    triple = np.stack([plan[at], shape[at], asked_alone], axis=1)
     kinds, index = np.unique(triple, axis=0, return_inverse=True)
     ratio = np.ones(len(kinds))
     for i, (p, own, asked) in enumerate(kinds.tolist()):
@@ -144,9 +146,11 @@ def jobs_of(came: Requests, ran: Ints, dispatch: Ints) -> Jobs:
     first, last = np.full(m, np.iinfo(np.int64).max), np.zeros(m, np.int64)
     np.minimum.at(first, index, came.enqueue[ended])
     np.maximum.at(last, index, came.enqueue[ended])
+    handed = np.full(m, ABSENT)
+    np.maximum.at(handed, index, dispatch[ended])
     of = np.full(len(came), ABSENT)
     of[ended] = index
     return Jobs(
         of, came.stream[some], came.core[some], total(came.tokens), total(ran), came.mapping[some], first, last,
-        dispatch[some], came.start[some], came.end[some], size.astype(np.int64),
+        handed, came.start[some], came.end[some], size.astype(np.int64),
     )  # fmt: skip
