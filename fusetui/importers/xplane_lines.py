@@ -19,6 +19,7 @@ _WINDOW: Final = 1 << 20
 _MAX_EVENT: Final = 16 << 20
 _EVENTS: Final = 4
 _WANTED: Final = ("correlation_id", "hlo_op", "hlo_module", "program_id", "step_num", "device_ordinal")
+_FEW: Final = 1 << 20
 _I32_MAX: Final = np.iinfo(np.int32).max
 _MAX_PS: Final = MAX_NS  # 46 days: an offset in a line beyond that is no time
 
@@ -118,9 +119,8 @@ class Reader:
         )
 
     def _name_codes(self, ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
-        known, inverse = np.unique(ids, return_inverse=True)
-        codes = [self._name_code(key) for key in known.tolist()]
-        return np.array(codes, np.int32)[inverse] if codes else np.zeros(0, np.int32)
+        known, inverse = _distinct(ids)
+        return np.array([self._name_code(key) for key in known.tolist()], np.int32)[inverse]
 
     def _name_code(self, key: int) -> int:
         if key not in self._names:
@@ -128,9 +128,16 @@ class Reader:
         return self._names[key]
 
     def _plan_codes(self, modules: Ints, programs: Ints) -> npt.NDArray[np.int32]:
-        pairs, inverse = np.unique(np.stack([modules, programs], axis=1), axis=0, return_inverse=True)
-        codes = [self._plan_code(module, program) for module, program in pairs.tolist()]
-        return np.array(codes, np.int32)[inverse.ravel()] if codes else np.zeros(0, np.int32)
+        known_modules, of_module = _distinct(modules)
+        known_programs, of_program = _distinct(programs)
+        pairs, inverse = _distinct(of_module * len(known_programs) + of_program)
+        codes = [
+            self._plan_code(
+                int(known_modules[pair // len(known_programs)]), int(known_programs[pair % len(known_programs)])
+            )
+            for pair in pairs.tolist()
+        ]
+        return np.array(codes, np.int32)[inverse]
 
     def _plan_code(self, module: int, program: int) -> int:
         key = module, program
@@ -138,6 +145,16 @@ class Reader:
             name = self._plane.stat_names.get(module, "") if module > 0 else ""
             self._plans[key] = self.profile.plans[plan_name(name, program if program >= 0 else None)] if name else -1
         return self._plans[key]
+
+
+def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
+    """The different values and the position of each among them; without sorting where they are small."""
+    if not len(values) or values.max() >= _FEW or values.min() < -1:
+        known, inverse = np.unique(values, return_inverse=True)
+        return known, inverse.astype(np.int64)
+    shifted = values.astype(np.int64) + 1
+    used = np.bincount(shifted) > 0
+    return np.flatnonzero(used) - 1, (np.cumsum(used) - 1)[shifted]
 
 
 def _nearest_ns(ps: npt.NDArray[np.uint64]) -> Ints:

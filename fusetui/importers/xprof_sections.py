@@ -57,8 +57,9 @@ def found_in(profile: Profile, shift: int | None) -> Found:
             calls = calls[:0]
     whole = ~_containers(work)
     if not whole.all():
-        notes.append(f"operations that contain others (while, call) left out: {int((~whole).sum()):,}")
-    work = _placed(work[whole], lines)
+        work = work[whole]
+        notes.append(f"operations that contain others (while, call) left out: {len(whole) - len(work):,}")
+    work = _placed(work, lines)
     if not len(work):
         return Found([], {}, notes)
     zero = shift if shift is not None else -int(min(part["start"].min() for part in (work, calls, steps) if len(part)))
