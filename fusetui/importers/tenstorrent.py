@@ -1,8 +1,8 @@
 """Tenstorrent operation reports (`ops_perf_results_*.csv` of tt-metal): one row per operation on a device.
 
 What becomes what
-- An operation is an execution from its firmware start on, as long as its kernel took (DEVICE KERNEL DURATION); the
-  firmware around the kernel counts as time between operations.
+- An operation is an execution that ends with its firmware and lasts as long as its kernel took (DEVICE KERNEL
+  DURATION): firmware waits for an operation on every core that is idle, kernels do not overlap.
 - The report has times of the host and cycles of each device, unrelated. Each device is placed on the host's clock as
   early as it can be: no operation starts before its launch call began. So nothing is said of queue waits.
 - Operations on the host are executions without a device, signposts are marks.

@@ -61,9 +61,8 @@ def placed(rows: npt.NDArray[Any]) -> Placed:
             ran[mine] = False
             continue
         clocks.append((int(device), mhz))
-        at[mine] = _on_host_clock(rows[mine], mhz)
-        took = rows["kernel_ns"][mine]
-        end[mine] = at[mine] + np.where(took >= 0, took, (rows["fw_end"] - rows["fw_start"])[mine] * 1000 / mhz)
+        end[mine], took = _on_host_clock(rows[mine], mhz)
+        at[mine] = end[mine] - took
     on_host = ~ran & np.isfinite(rows["host_start"]) & (rows["signpost"] | ~np.isfinite(rows["device"]))
     at[on_host] = rows["host_start"][on_host]
     ends = np.where(rows["signpost"] | ~(rows["host_end"] >= rows["host_start"]), rows["host_start"], rows["host_end"])
@@ -71,8 +70,9 @@ def placed(rows: npt.NDArray[Any]) -> Placed:
     kept = np.flatnonzero(ran | on_host)
     kept = kept[np.argsort(rows["host_start"][kept], kind="stable")]
     zero = np.floor(at[kept].min()) if len(kept) else 0.0
-    starts = np.rint(at[kept] - zero).astype(np.int64)
-    ends = starts + np.rint(end[kept] - at[kept]).astype(np.int64)
+    took_ns = np.rint(end[kept] - at[kept]).astype(np.int64)
+    ends = np.rint(end[kept] - zero).astype(np.int64)
+    starts = ends - took_ns
     notes += _notes(rows, ran, len(kept))
     return Placed(starts, ends, ran[kept], rows[kept], clocks, notes)
 
@@ -85,15 +85,18 @@ def _clock_mhz(rows: npt.NDArray[Any]) -> int:
     return int(np.rint(np.median((rows["fw_end"] - rows["fw_start"])[told] / rows["fw_ns"][told]) * 1000))
 
 
-def _on_host_clock(rows: npt.NDArray[Any], mhz: int) -> Floats:
-    """Starts of one device, host ns: as early as no operation starts before its launch call began."""
-    first = rows["fw_start"].min()
-    since = (rows["fw_start"] - first) * 1000 / mhz
+def _on_host_clock(rows: npt.NDArray[Any], mhz: int) -> tuple[Floats, Floats]:
+    """Ends of the kernels of one device, host ns, and what they took, ns.
+
+    As early as no kernel starts before its launch call began. The firmware of a core begins an operation as soon as
+    the core is idle, however long the operation is still to come, so it is the end that kernel and firmware share.
+    """
+    took: Floats = np.where(rows["kernel_ns"] >= 0, rows["kernel_ns"], (rows["fw_end"] - rows["fw_start"]) * 1000 / mhz)
+    since: Floats = (rows["fw_end"] - rows["fw_end"].min()) * 1000 / mhz
     called = rows["host_start"]
     told = np.isfinite(called)
-    origin = (called[told] - since[told]).max() if told.any() else 0.0
-    placed_at: Floats = since + origin
-    return placed_at
+    origin = (called[told] - (since - took)[told]).max() if told.any() else 0.0
+    return since + origin, took
 
 
 def _notes(rows: npt.NDArray[Any], ran: Bools, kept: int) -> list[str]:
@@ -111,8 +114,8 @@ def _notes(rows: npt.NDArray[Any], ran: Bools, kept: int) -> list[str]:
     fw, kernel = rows["fw_ns"][ran], rows["kernel_ns"][ran]
     known = (fw > 0) & (kernel >= 0)
     if known.any():
-        share = 1 - kernel[known].sum() / fw[known].sum()
-        notes.append(f"operations last as long as their kernels; firmware around them is {share:.1%} of device time")
+        share = kernel[known].sum() / fw[known].sum()
+        notes.append(f"operations last as long as their kernels, which are {share:.1%} of the firmware's time")
     notes.append("no queue wait: the report relates no device's clock to the host's; each is placed as early as can be")
     if not np.isfinite(rows["core_max"][ran]).any():
         notes.append("no times per core in this report; profile_log_device.csv of the same run has them")
