@@ -71,6 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
     _export(commands)
     _plan(commands)
     _calibrate(commands)
+    _retune(commands)
     commands.add_parser("themes", help="list the themes and what is wrong with broken ones").set_defaults(
         module="themes"
     )
@@ -203,6 +204,23 @@ def _calibrate(commands: Commands) -> None:
     command.set_defaults(module="calibrate")
 
 
+def _retune(commands: Commands) -> None:
+    command = commands.add_parser("retune", help="compare plan and telemetry, and try bounded changes on what came")
+    command.add_argument("trace", help="a capture, or sample:NAME")
+    command.add_argument("--hardware", metavar="H", help="a preset or a TOML file, to plan what a profile shows")
+    command.add_argument("--max", type=_number, default=5, metavar="N", help="most proposals (default 5)")
+    command.add_argument("--measured", metavar="TRACE", help="a capture of the same work after the change")
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="JSON on stdout; absent values are null")
+    form.add_argument("--markdown", action="store_true", help="Markdown, for an issue")
+    command.add_argument("--window", type=_duration, metavar="D", help="only the last part of the trace, e.g. 10s")
+    command.add_argument(
+        "--memory", type=_bytes, default=512 << 20, metavar="SIZE", help="memory limit (default 512MiB)"
+    )
+    _input_options(command)
+    command.set_defaults(module="retune")
+
+
 def _input_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--isolate", action="store_true", help="parse in a child process, for files you do not trust")
 
@@ -249,6 +267,7 @@ def _argument(parse: Callable[[str], int]) -> Callable[[str], int]:
 
 _duration = _argument(parse_duration_ns)
 _bytes = _argument(parse_bytes)
+_number = _argument(int)
 
 
 def _within(text: str, low: float, high: float) -> float:
