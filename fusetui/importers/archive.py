@@ -48,7 +48,7 @@ def _opened(path: Path, kind: str) -> _Bytes:
     if kind == "gzip":
         return ByteStream(path)
     if kind == "xz":
-        return lzma.open(path)  # noqa: SIM115 (closed by the caller)
+        return lzma.open(path)
     stream: _Bytes = pa.input_stream(str(path), compression=kind.replace("bzip2", "bz2"))
     return stream
 

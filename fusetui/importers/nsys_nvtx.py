@@ -18,28 +18,45 @@ _STEP: Final = re.compile(
     r"\s*[-_:#= ]*\d+\s*\Z|ProfilerStep#\d+\Z",
     re.IGNORECASE,
 )
+_STEP_PARTS: Final = ("tep", "ter", "atch", "equest")
 _MARK_TYPE: Final = 34
 _RANGES: Final = (59, 60, 70, 71)  # push/pop and start/end ranges, theirs with another's process
 
 
 def take_ranges(db: Database, found: DeviceWork) -> list[str]:
     """Steps and marks; a note on the ranges that are neither."""
-    others, opened = 0, 0
+    closed, opened = 0, 0
     for table in sorted(filter(_TABLE.match, db.tables)):
+        if not {"start", "end", "eventType"} <= db.tables[table]:
+            continue
+        kinds = ", ".join(map(str, _RANGES))
+        for all_of_them, without_end in db.rows(
+            f'select count(*), ifnull(sum("end" is null), 0) from {table} where eventType in ({kinds})'
+        ):
+            closed, opened = closed + all_of_them - without_end, opened + without_end
         for start, end, kind, text_id, inline in db.chunks(
-            table, ["start", "end", "eventType", "textId"], texts=["text"]
+            table, ["start", "end", "eventType", "textId"], texts=["text"], where=_likely(db, table)
         ):
             texts = _texts(db, text_id, inline)
-            ranges = np.isin(kind, _RANGES)
-            opened += int((ranges & (end == NULL)).sum())
-            closed = ranges & (end != NULL)
-            steps = closed & np.fromiter((bool(_STEP.match(text)) for text in texts), np.bool_, len(texts))
-            others += int((closed & ~steps).sum())
+            steps = np.fromiter((bool(_STEP.match(text)) for text in texts), np.bool_, len(texts))
+            steps &= np.isin(kind, _RANGES) & (end != NULL)
             found.add_steps(start[steps], end[steps], name=_codes(found, texts, steps))
             marks = kind == _MARK_TYPE
             found.add_marks(start[marks], start[marks], name=_codes(found, texts, marks), stream=-1)
-    notes = [f"NVTX ranges that are no steps, not shown: {others:,}"] if others else []
+    others = closed - len(found.steps)
+    notes = [f"NVTX ranges that are no steps, not shown: {others:,}"] if others > 0 else []
     return [*notes, f"NVTX ranges without an end left out: {opened:,}"] if opened else notes
+
+
+def _likely(db: Database, table: str) -> str:
+    """SQL condition of the marks and of all ranges that may be steps: the others are not worth decoding."""
+    hints = [f"eventType = {_MARK_TYPE}"]
+    if "text" in db.tables[table]:
+        hints += [f"instr(text, '{part}')" for part in _STEP_PARTS]
+    if "textId" in db.tables[table] and {"id", "value"} <= db.tables.get("StringIds", frozenset()):
+        some = " or ".join(f"instr(value, '{part}')" for part in _STEP_PARTS)
+        hints.append(f"textId in (select id from StringIds where {some})")
+    return " or ".join(hints)
 
 
 def _texts(db: Database, ids: Ints, inline: Sequence[str | None]) -> list[str]:

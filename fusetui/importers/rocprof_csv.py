@@ -55,12 +55,13 @@ _KINDS: Final = (
     ("totals", {"name", "calls", "totaldurationns"}),
     ("samples", {"sample_timestamp", "exec_mask"}),
     ("agents", {"node_id", "agent_type", "cu_count"}),
-    ("kernels", {"kind", "agent_id", "kernel_name"}),
+    ("timeless", {"kind", "agent_id", "kernel_name"}),
 )
 _REFUSED: Final = {
     "totals": ("totals of a run, without times of the work", "open its _kernel_trace.csv"),
     "samples": ("instruction samples of a run, without durations", "record with --kernel-trace"),
     "agents": ("the list of devices of a run", "open its _kernel_trace.csv"),
+    "timeless": ("kernels without Start_Timestamp and End_Timestamp", "is the table whole?"),
     "untimed": ("counters of dispatches without times", "rocprofv3 of ROCm 6.2 or later writes times beside them"),
 }
 

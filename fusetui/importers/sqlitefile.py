@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -17,7 +18,7 @@ from fusetui.telemetry.errors import TelemetryError
 MAGIC: Final = b"SQLite format 3\0"
 NULL: Final = -(1 << 62)
 """Stands for a null among integers."""
-_CHUNK_ROWS: Final = 1 << 16
+_CHUNK_ROWS: Final = 1 << 14
 _MAX_VALUE: Final = 16 << 20
 _MAX_TEXT: Final = 8192
 _LEAST_ROW: Final = 4  # no row takes fewer bytes of the file
@@ -61,10 +62,16 @@ class Database:
             self.tables[name] = frozenset(columns)
 
     def chunks(
-        self, table: str, columns: Sequence[str], *, reals: Sequence[str] = (), texts: Sequence[str] = ()
+        self,
+        table: str,
+        columns: Sequence[str],
+        *,
+        reals: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        where: str = "1",
     ) -> Iterator[list[Any]]:
         """Rows of a table in file order: an int64 array per name in `columns`, a float64 array per name in `reals`, a
-        sequence of str or None per name in `texts`.
+        sequence of str or None per name in `texts`; only those `where` a SQL condition holds.
 
         A null, or a column that the table has not, is NULL, NaN or None. A damaged table ends early: see `damage`.
         """
@@ -77,13 +84,10 @@ class Database:
         numbers = len(columns) + len(reals)
         count = 0
         try:
-            with closing(self._db.execute(f"select {', '.join(picks)} from {_quoted(table)}")) as cursor:
+            with closing(self._db.execute(f"select {', '.join(picks)} from {_quoted(table)} where {where}")) as cursor:
                 while rows := cursor.fetchmany(_CHUNK_ROWS):
                     count += len(rows)
-                    values = list(zip(*rows, strict=True))
-                    ints = [np.fromiter(value, np.int64, len(rows)) for value in values[: len(columns)]]
-                    floats = [np.array(value, np.float64) for value in values[len(columns) : numbers]]
-                    yield [*ints, *floats, *values[numbers:]]
+                    yield _columns(rows, len(columns), numbers)
                     if count > self._rows_believed:
                         self.damage.append(f"table {table} goes in circles: {count:,} rows of it were read")
                         return
@@ -135,6 +139,15 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _columns(rows: list[tuple[Any, ...]], ints: int, numbers: int) -> list[Any]:
+    if ints == len(rows[0]):
+        flat = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * ints)
+        return list(np.ascontiguousarray(flat.reshape(-1, ints).T))
+    values = list(zip(*rows, strict=True))
+    found: list[Any] = [np.fromiter(value, np.int64, len(rows)) for value in values[:ints]]
+    return [*found, *(np.array(value, np.float64) for value in values[ints:numbers]), *values[numbers:]]
 
 
 def _quoted(name: str) -> str:
