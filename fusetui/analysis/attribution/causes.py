@@ -27,8 +27,8 @@ MOST_DRIVERS: Final = 6
 MINOR: Final = 0.005
 """Share of every quantile that a driver must change, taken away or brought in alone, to be looked at further."""
 NAMED: Final = 0.05
-LOAD_NAMED: Final = 1 / 3
-"""Share of a quantile from which a driver is named; what any load has (queueing, bandwidth, launches) from a third."""
+LOAD_NAMED: Final = 0.25
+"""Share of a quantile from which a driver is named; what any load has (queueing, bandwidth, launches) from a quarter."""
 _LOAD: Final = (QUEUEING, BANDWIDTH, LAUNCHES)
 LARGE: Final = 0.1
 

@@ -56,6 +56,8 @@ def busy_edges(cores: Cores) -> tuple[Ints, Ints]:
 
 def running_between(begin: Ints, end: Ints, from_ns: Ints, to_ns: Ints) -> Floats:
     """(q,) mean number of the intervals [begin, end) that ran between from and to; 0 of no time."""
+    if not len(begin):
+        return np.zeros(len(from_ns))
     times = np.concatenate([begin, end])
     order = np.argsort(times, kind="stable")
     times = times[order]
@@ -75,6 +77,8 @@ def running_between(begin: Ints, end: Ints, from_ns: Ints, to_ns: Ints) -> Float
 
 def idle_between(begin: Ints, end: Ints, cores: int, from_ns: Ints, to_ns: Ints) -> Ints:
     """(q,) ns between from and to in which fewer than `cores` of the disjoint intervals per core ran."""
+    if not len(begin):
+        return to_ns - from_ns
     times = np.concatenate([begin, end])
     order = np.argsort(times, kind="stable")
     times = times[order]
