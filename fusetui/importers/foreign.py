@@ -29,8 +29,12 @@ _BINARY: Final = (
     _Kind("PNG picture", (b"\x89PNG",)),
 )
 _OBJECTS: Final = (
-    _Kind("TensorRT layer information", (), (rb'"Layers"\s*:',)),
-    _Kind("TensorRT metadata", (), (rb'"(?:performance_summary|build_options|model_options)"',)),
+    _Kind("TensorRT layer information (no times: open what trtexec --exportTimes wrote)", (), (rb'"Layers"\s*:',)),
+    _Kind(
+        "TensorRT metadata (no times: open what trtexec --exportTimes wrote)",
+        (),
+        (rb'"(?:performance_summary|build_options|model_options)"',),
+    ),
     _Kind(
         "IREE profile (JSON lines)", (), (rb'"type"\s*:\s*"(?:host_dispatch_event|queue_summary|dispatch_summary)"',)
     ),
@@ -45,7 +49,11 @@ _ARRAYS: Final = (
     _Kind("ONNX Runtime profile", (), (rb'"cat"\s*:\s*"(?:Session|Node)"',)),
     _Kind("IBM AIU trace", (), (rb'"attr"\s*:\s*\{', rb'"TS1"')),
     _Kind("Triton Proton profile", (), (rb'"frame"\s*:', rb'"metrics"\s*:')),
-    _Kind("TensorRT layer times", (), (rb'"timeMs"|"startComputeMs"',)),
+    _Kind(
+        "TensorRT layer times summed over all runs (no time of each: use trtexec --exportTimes, or nsys for layers)",
+        (),
+        (rb'"timeMs"',),
+    ),
     _Kind("JSON of no known profiler"),
 )
 _TEXTS: Final = (

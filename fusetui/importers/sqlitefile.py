@@ -23,7 +23,7 @@ _MAX_VALUE: Final = 16 << 20
 _MAX_TEXT: Final = 8192
 _LEAST_ROW: Final = 4  # no row takes fewer bytes of the file
 _LOOKUP: Final = 500
-_ERRORS: Final = (sqlite3.Error, OverflowError)
+_ERRORS: Final = (sqlite3.Error, OverflowError, UnicodeDecodeError)  # the last: from its own error messages
 
 
 class Database:
@@ -82,17 +82,31 @@ class Database:
         picks += [f"cast({_quoted(c)} as real)" if c in have else "null" for c in reals]
         picks += [f"cast(substr({_quoted(c)}, 1, {_MAX_TEXT}) as text)" if c in have else "null" for c in texts]
         numbers = len(columns) + len(reals)
+        sql = f"select {', '.join(picks)} from {_quoted(table)} where {where}"
+        count = 0
+        for rows in self._parts(table, sql):
+            count += len(rows)
+            yield _columns(rows, len(columns), numbers)
+            if count > self._rows_believed:
+                self.damage.append(f"table {table} goes in circles: {count:,} rows of it were read")
+                return
+
+    def _parts(self, table: str, sql: str) -> Iterator[list[tuple[Any, ...]]]:
         count = 0
         try:
-            with closing(self._db.execute(f"select {', '.join(picks)} from {_quoted(table)} where {where}")) as cursor:
+            with closing(self._db.execute(sql)) as cursor:
                 while rows := cursor.fetchmany(_CHUNK_ROWS):
                     count += len(rows)
-                    yield _columns(rows, len(columns), numbers)
-                    if count > self._rows_believed:
-                        self.damage.append(f"table {table} goes in circles: {count:,} rows of it were read")
-                        return
+                    yield rows
         except _ERRORS as error:
-            self.damage.append(f"table {table} is damaged ({error}): {count:,} rows of it were read")
+            # The rows just before the damage are lost with the call that met it.
+            reason, before = error, len(self.damage)
+            rescued = self.rows(f"{sql} limit {_CHUNK_ROWS} offset {count}", limit=_CHUNK_ROWS)
+            del self.damage[before:]
+            count += len(rescued)
+            self.damage.append(f"table {table} is damaged ({reason}): {count:,} rows of it were read")
+            if rescued:
+                yield rescued
 
     def texts(self, table: str, key: str, value: str, keys: Sequence[int]) -> dict[int, str]:
         """The text beside each of `keys`; keys that are not there are left out."""
