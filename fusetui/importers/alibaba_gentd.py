@@ -43,7 +43,9 @@ def read(path: Path, memory_bytes: int) -> Capture:
             at_ns = np.where(good, np.round(np.where(good, at_s, 0) * 1e9), np.iinfo(np.int64).min).astype(np.int64)
             hosts = [text or None for text in columns["container_ip"].to_pylist()]
             nowhere += hosts.count(None)
-            kinds = columns["request_type"].to_pylist() if "request_type" in columns else None
+            kinds = (
+                [text or None for text in columns["request_type"].to_pylist()] if "request_type" in columns else None
+            )
             bad += rows.add(at_ns, numbers(columns["value"]), name=name, host=hosts, stream=kinds)
         notes = [stream.damage] if stream.damage else []
     notes.append("the file does not say what it measures, nor in which unit: the counter has the file's name")

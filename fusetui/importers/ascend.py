@@ -151,10 +151,11 @@ class _Found:
 def micros_ns(column: pa.Array) -> Ints:
     """Decimal text in us as ns, exactly, shape (rows,); ABSENT where it is none."""
     parts = pc.extract_regex(column, _MICROS)
-    found = parts.is_valid().to_numpy(zero_copy_only=False)
-    whole = pc.fill_null(parts.field("whole"), "0").cast(pa.int64()).to_numpy()
-    thousandths = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(parts.field("part"), ""), 3, "0"), 0, 3)
-    part = thousandths.cast(pa.int64()).to_numpy()
+    matched = parts.is_valid()
+    whole = pc.if_else(matched, parts.field("whole"), "0").cast(pa.int64()).to_numpy()
+    places = pc.utf8_rpad(pc.if_else(matched, parts.field("part"), ""), 3, "0")
+    part = pc.utf8_slice_codeunits(places, 0, 3).cast(pa.int64()).to_numpy()
+    found = matched.to_numpy(zero_copy_only=False)
     fits = found & (whole < _MAX_NS // 1000)
     return np.where(fits, np.where(fits, whole, 0) * 1000 + part, ABSENT)
 

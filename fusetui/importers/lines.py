@@ -16,7 +16,7 @@ from fusetui.importers.bytestream import ByteStream
 from fusetui.telemetry.errors import TelemetryError
 
 CHUNK_BYTES: Final = 1 << 20
-_NUMBER: Final = r"^\s*-?\d{1,15}(\.\d{1,12})?\s*$"
+_NUMBER: Final = r"^\s*-?\d{1,15}(\.\d{1,20})?(e-\d{1,2})?\s*$"
 
 
 def line_chunks(stream: ByteStream) -> Iterator[bytes]:
