@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -30,13 +31,13 @@ WORTH: Final = 0.02
 INTERPOLATED: Final = "that a plan for a new size takes what lies between those that were measured"
 
 
-def add_buckets(twin: Twin, table: Table, stall_ns: int | None) -> list[Action]:
+def add_buckets(twin: Twin, table: Table, stall_ns: int | None) -> Iterator[Action]:
     """Plans for sizes that pad or fall back: the few that save most; for a decode batch also up to what was reached."""
     sizes = table.sizes
     worth = sizes.excess_ns.sum() >= WORTH * _work(twin, table)
     came = (sizes.n >= ENOUGH) | (twin.config.decode is not None)
     if not worth or not came.any():
-        return []
+        return
     chosen = [_best_sizes(table, came)]
     if twin.config.decode is not None and sizes.rows[-1] > table.top:
         chosen = [_ladder(table.top, 2 * table.top), _ladder(table.top, int(sizes.rows[-1])), *chosen]
@@ -45,7 +46,9 @@ def add_buckets(twin: Twin, table: Table, stall_ns: int | None) -> list[Action]:
         above = sizes.rows[came & (sizes.rows > largest) & (sizes.generic > 0)]
         most = above[np.argsort(-sizes.n[np.isin(sizes.rows, above)], kind="stable")][:MOST_BUCKETS]
         chosen = [tuple(s for s in chosen[-1] if s <= largest), tuple(sorted(most.tolist()))]
-    return [_add(twin, table, new, stall_ns) for new in dict.fromkeys(chosen) if new]
+    for new in dict.fromkeys(chosen):
+        if new:
+            yield _add(twin, table, new, stall_ns)
 
 
 def _work(twin: Twin, table: Table) -> float:
@@ -100,9 +103,8 @@ def _add(twin: Twin, table: Table, new: tuple[int, ...], stall_ns: int | None) -
     why_not, memory, proves_not = "", None, (ONLY_THESE, INTERPOLATED)
     plans = None
     if table.model is not None and twin.scenario is not None:
-        planned = planned_at(twin.scenario, table.model, new)
-        memory = max(planned.plan(size).totals.peak_bytes for size in new)
-        plans, proves_not = planned.table, (ONLY_THESE, MODEL)
+        plans, memory = planned_at(twin.scenario, table.model, new)
+        proves_not = (ONLY_THESE, MODEL)
     elif new[-1] > largest:
         why_not = f"no plan of {new[-1]} or more ran: what one would take is not known; capture it once and compare"
     served = _served(table, captured) & (table.sizes.excess_ns > 0)

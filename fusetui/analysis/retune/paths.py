@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from fusetui.accelerator.runtime.paths import Path
-from fusetui.accelerator.scenario.plans import Planned, plan_model
+from fusetui.accelerator.runtime.paths import Path, PlanTable
+from fusetui.accelerator.scenario.plans import plan_model
 from fusetui.accelerator.scenario.spec import Model, Scenario
 from fusetui.analysis.arrays import Floats, Ints
 
@@ -16,10 +17,24 @@ _COLUMNS: Final = ("kernel_ns", "launch_ns", "dram_bytes", "flops", "demand")
 _JOINED: Final = " + "
 
 
-def planned_at(scenario: Scenario, model: Model, sizes: tuple[int, ...]) -> Planned:
-    """The model planned at more sizes."""
-    wider = replace(model, planned=tuple(sorted({*model.planned, *sizes})))
-    return plan_model(wider, scenario.hardware, scenario.slices)
+def planned_at(scenario: Scenario, model: Model, sizes: tuple[int, ...]) -> tuple[PlanTable, float]:
+    """(the model's table with plans at more sizes, bytes that the new ones keep live at most)."""
+    own = plan_model(model, scenario.hardware, scenario.slices)
+    new = plan_model(replace(model, planned=sizes, known=()), scenario.hardware, scenario.slices)
+    peak = max(new.plan(size).totals.peak_bytes for size in sizes)
+    best = own.table.best
+    if best is not None and new.table.best is not None:
+        best = with_sizes(best, new.table.best)
+    plan, fallback = with_sizes(own.table.plan, new.table.plan), with_sizes(own.table.fallback, new.table.fallback)
+    return PlanTable(own.table.name, plan, fallback, best), peak
+
+
+def with_sizes(path: Path, more: Path) -> Path:
+    """`path` known at the sizes of `more` as well; where both are, `more` counts."""
+    pages = {int(rows): _page(path, i) for i, rows in enumerate(path.rows)}
+    pages |= {int(rows): _page(more, i) + len(path.names) for i, rows in enumerate(more.rows)}
+    sizes = sorted(pages)
+    return _bound(path, [pages[size] for size in sizes], path.names + more.names, _both(path, more), sizes)
 
 
 def like(path: Path, size: int, other: int) -> Path:
@@ -47,19 +62,25 @@ def split(path: Path, finer: Path, group: str) -> Path:
             continue
         own = [[k] if path.names[k] != group else [len(path.names) + k2 for k2 in unique] for k in page.tolist()]
         pages.append(np.array([k for kernels in own for k in kernels], np.int64))
-    columns = [np.concatenate([getattr(path, name), getattr(finer, name)]) for name in _COLUMNS]
-    return _bound(path, pages, path.names + finer.names, columns)
+    return _bound(path, pages, path.names + finer.names, _both(path, finer))
 
 
 def _page(path: Path, index: int) -> Ints:
     return np.arange(path.first[index], path.first[index + 1])
 
 
-def _bound(path: Path, pages: list[Ints], names: tuple[str, ...], columns: list[Floats]) -> Path:
+def _both(path: Path, more: Path) -> list[Floats]:
+    return [np.concatenate([getattr(path, name), getattr(more, name)]) for name in _COLUMNS]
+
+
+def _bound(
+    path: Path, pages: list[Ints], names: tuple[str, ...], columns: list[Floats], sizes: Sequence[int] | None = None
+) -> Path:
     """`path` with the kernels in `pages`, one page for each size: indices in names and columns."""
     flat = np.concatenate(pages)
     kernel, launch, dram, flops, demand = (column[flat] for column in columns)
+    rows = path.rows if sizes is None else np.array(sizes, np.int64)
     return Path(
-        path.rows, np.cumsum([0, *map(len, pages)]), tuple(names[k] for k in flat.tolist()), kernel, launch, dram,
-        flops, demand, path.output_ns,
+        rows, np.cumsum([0, *map(len, pages)]), tuple(names[k] for k in flat.tolist()), kernel, launch, dram, flops,
+        demand, path.output_ns,
     )  # fmt: skip

@@ -39,7 +39,7 @@ def retune(twin: Twin, *, stall_ns: int | None = None, most: int = 5) -> Retuned
     stall_ns  what making one plan took in the trace, None unknown
     most      proposals kept
     """
-    tried = [try_action(twin, action) for action in _actions(twin, stall_ns)]
+    tried = [try_action(twin, action) for action in actions_of(twin, stall_ns)]
     if not twin.fit.good:
         tried = [replace(p, state="unverified", reason=p.reason or twin.fit.text) for p in tried]
     verified = sorted((p for p in tried if p.state == "verified"), key=lambda p: p.gain, reverse=True)
@@ -52,7 +52,8 @@ def retune(twin: Twin, *, stall_ns: int | None = None, most: int = 5) -> Retuned
     return Retuned(tuple(kept), instead, rejected, unverified, before, _together(twin, kept))
 
 
-def _actions(twin: Twin, stall_ns: int | None) -> Iterable[Action]:
+def actions_of(twin: Twin, stall_ns: int | None) -> Iterable[Action]:
+    """All that the twin asks for, planned as they come and not yet tried; stall_ns: see `retune`."""
     for table in tables_of(twin):
         yield from add_buckets(twin, table, stall_ns)
         yield from pad_less(twin, table)
