@@ -74,7 +74,7 @@ class DeviceWork:
 
     def add_readings(self, time: Ints, value: Floats, *, name: Codes, unit: Codes | int, device: Ints | int) -> None:
         """Counter readings, shapes (rows,); those that are no number are left out, a negative unit is none."""
-        good = np.isfinite(value) & (np.abs(time) <= MAX_NS)
+        good = np.isfinite(value) & (time >= -MAX_NS) & (time <= MAX_NS)
         self.left_out["readings without a number or a time"] += int((~good).sum())
         _append(self.readings, good, time=time, value=value, name=name, unit=unit, device=device)
 

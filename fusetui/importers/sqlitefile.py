@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 from urllib.parse import quote
 
 import numpy as np
+import numpy.typing as npt
 
 from fusetui.telemetry.errors import TelemetryError
 
@@ -78,8 +79,8 @@ class Database:
         have = self.tables.get(table)
         if have is None:
             return
-        picks = [f"cast(ifnull({_quoted(c)}, {NULL}) as integer)" if c in have else f"{NULL}" for c in columns]
-        picks += [f"cast({_quoted(c)} as real)" if c in have else "null" for c in reals]
+        picks = [f"ifnull({_quoted(c)}, {NULL})" if c in have else f"{NULL}" for c in columns]
+        picks += [_real(_quoted(c)) if c in have else "null" for c in reals]
         picks += [f"cast(substr({_quoted(c)}, 1, {_MAX_TEXT}) as text)" if c in have else "null" for c in texts]
         numbers = len(columns) + len(reals)
         sql = f"select {', '.join(picks)} from {_quoted(table)} where {where}"
@@ -157,11 +158,27 @@ class Database:
 
 def _columns(rows: list[tuple[Any, ...]], ints: int, numbers: int) -> list[Any]:
     if ints == len(rows[0]):
-        flat = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * ints)
-        return list(np.ascontiguousarray(flat.reshape(-1, ints).T))
+        try:
+            flat = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * ints)
+            return list(np.ascontiguousarray(flat.reshape(-1, ints).T))
+        except (ValueError, TypeError, OverflowError):
+            pass  # something in a column of numbers is none: column by column below
     values = list(zip(*rows, strict=True))
-    found: list[Any] = [np.fromiter(value, np.int64, len(rows)) for value in values[:ints]]
+    found: list[Any] = [_whole(value) for value in values[:ints]]
     return [*found, *(np.array(value, np.float64) for value in values[ints:numbers]), *values[numbers:]]
+
+
+def _whole(values: tuple[Any, ...]) -> npt.NDArray[np.int64]:
+    try:
+        return np.fromiter(values, np.int64, len(values))
+    except (ValueError, TypeError, OverflowError):
+        return np.array([value if isinstance(value, int) else NULL for value in values], np.int64)
+
+
+def _real(column: str) -> str:
+    """A number, or a text that is one; SQLite itself would take any other text for 0."""
+    plain = f"{column} glob '*[0-9]*' and not {column} glob '*[^-+.eE0-9]*'"
+    return f"case when typeof({column}) in ('integer', 'real') or {plain} then cast({column} as real) end"
 
 
 def _quoted(name: str) -> str:
