@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fusetui.analysis.attribution.parts import Cohort, StageBudget, TailTime
+from fusetui.analysis.mapping import Drift, Evidence, MappingDetail, MappingTotals
 from fusetui.analysis.snapshot import (
     Cores,
     CounterRow,
@@ -94,6 +96,79 @@ def cores_of(rng: np.random.Generator, count: int, slots: int) -> Cores:
     )
 
 
+def tail_time_of(now_ns: int) -> TailTime:
+    """The slowest waited: queue 31.2 of 75 ms, beside a median of 12 ms; the queue left its budget first."""
+    #      queue gate launch planned imbalance padding fallback contention rest, ms
+    parts = (31.2, 2.0, 0.8, 22.0, 11.0, 0.0, 6.0, 2.0, 0.0)
+    tail, median = (28.0, 2.0, 0.8, 15.0, 8.0, 0.0, 3.0, 1.0, 0.0), (1.1, 0.4, 0.5, 9.0, 0.5, 0.0, 0.0, 0.5, 0.0)
+    stages = (
+        StageBudget(1e6, 3e6, None),
+        StageBudget(4e6, 3e7, now_ns - 4_000 * MS),
+        StageBudget(3e6, 9e6, now_ns - 2_000 * MS),
+        StageBudget(2e7, 1e7, None),
+    )
+
+    def cohort(n: int, ms: tuple[float, ...]) -> Cohort:
+        return Cohort(n, 20 * MS, 99 * MS, tuple(part * MS for part in ms))
+
+    return TailTime(
+        "request", 12_400, 12_000, cohort(620, tail), cohort(124, parts), cohort(1_240, median), stages, 1, "slo",
+        ("2 requests without executions",),
+    )  # fmt: skip
+
+
+def mapping_of(slots: int, *, stuck: bool = False) -> MappingDetail:
+    """Steps of growing batches of one plan: small ones planned, middle ones adapted, large ones fall back at last."""
+    sizes = (8, 16, 32, 64, 96, 128, 160)
+    counts = np.zeros((len(sizes) + 1, slots, 4), np.int64)
+    late = int(slots * 0.7)
+    counts[:3, :late, 0] = 40
+    counts[3:5, :late, 1] = 30
+    counts[5:7, late:, 2] = 20
+    counts[2, late:, 0] = 5
+    counts[7, ::3, 3] = 2
+    time_ns = counts * 1e5 * np.array([1, 1.2, 2.5, 1.0])
+    compiles = np.zeros(slots, np.int64)
+    compiles[[slots // 4, slots // 2]] = 1
+    ways = counts.sum(axis=1)
+    told = ways[:, :3].sum(axis=1)
+    nan = np.full(len(ways), np.nan)
+    padding, accuracy, gain, cost = nan.copy(), nan.copy(), nan.copy(), nan.copy()
+    padding[3:5], accuracy[:2], gain[3], cost[5:7] = (1.5, 1.33), (0.98, 0.71), 0.123, (3.1e8, -2e7)
+    drift = Drift(
+        "envelope", "requests", 0.31, 0.02, "major", 0, 5_000, ("batch=8", "batch=96", "batch=160"),
+        np.array([0.6, 0.3, 0.1]), np.array([0.4, 0.25, 0.35]),
+    )  # fmt: skip
+    found = Evidence(late, slots - late, 96, 61.0, 151.0, 0.97, 1.2, 1.4, 812.0, 798.0, ("that A", "that B"))
+    return MappingDetail(
+        plans=(*["p17"] * len(sizes), "(others)"),
+        shapes=(*[f"batch={size}" for size in sizes], "(others)"),
+        counts=ways,
+        time_ns=time_ns.sum(axis=1),
+        hit_share=np.divide(ways[:, 0], told, out=nan.copy(), where=told > 0),
+        padding=padding,
+        padding_n=np.where(np.isnan(padding), 0, 900),
+        padded=np.where(np.isnan(padding), 0, 700),
+        padded_ns=np.zeros(len(ways), np.int64),
+        compiles=np.array([0, 0, 0, 2, 0, 0, 0, 0]),
+        stall_ns=np.array([0, 0, 0, 3.1e8, 0, 0, 0, 0]),
+        accuracy=accuracy,
+        gain=gain,
+        fallback_ns=cost,
+        counts_by_slot=counts,
+        time_by_slot=time_ns,
+        padding_by_slot=np.full(slots, 1.2),
+        compiles_by_slot=compiles,
+        stall_by_slot=compiles * 1.55e8,
+        batch_by_slot=np.where(np.arange(slots) < late, 48.0, 144.0),
+        largest_planned=96,
+        totals=MappingTotals(1.42, 1_800, 1_400, 0, 2, 310_000_000, 0.85, 2_400, 0.123, 900, 0, 290_000_000, 600),
+        drift=drift,
+        metastable=found if stuck else None,
+        notes=("more than 63 plans and shapes: the rest is (others)",),
+    )
+
+
 def fake_snapshot(
     tick: int = 0, *, slots: int = 60, core_count: int = 64, named: Any = None, **changes: Any
 ) -> Snapshot:
@@ -176,6 +251,8 @@ def fake_snapshot(
         raw_from_ns=now - 60_000 * MS,
         raw_rows=100_000,
         columns_seen={},
+        mapping_detail=mapping_of(slots) if slots >= 8 else MappingDetail(),
+        tail_time=tail_time_of(now),
     )
     return replace(snapshot, **changes)
 
@@ -216,4 +293,6 @@ def bare_snapshot() -> Snapshot:
         marks=(),
         raw_from_ns=None,
         raw_rows=0,
+        mapping_detail=MappingDetail(),
+        tail_time=None,
     )

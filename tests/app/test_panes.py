@@ -23,7 +23,7 @@ from fusetui.app.canvas import Canvas
 from fusetui.app.glyphs import SETS, Glyphs
 from fusetui.app.palette import DEFAULT, SELECTED, Ink
 from fusetui.app.pane import Pane
-from fusetui.app.panes.cohort import CohortPane
+from fusetui.app.panes.batching import BatchingPane
 from fusetui.app.panes.common import first_slot, shown, time_span
 from fusetui.app.panes.cores_busy import CoresBusyPane, range_label, tiles
 from fusetui.app.panes.cores_heat import CoresHeatPane
@@ -31,22 +31,31 @@ from fusetui.app.panes.counters import CountersPane
 from fusetui.app.panes.depth import DepthPane
 from fusetui.app.panes.imbalance import ImbalancePane
 from fusetui.app.panes.launch import LaunchPane
+from fusetui.app.panes.mapping_buckets import MappingBucketsPane
+from fusetui.app.panes.mapping_drift import MappingDriftPane
+from fusetui.app.panes.mapping_heat import MappingHeatPane
+from fusetui.app.panes.mapping_metastable import MappingMetastablePane
+from fusetui.app.panes.mapping_shares import MappingSharesPane
 from fusetui.app.panes.pipeline import PipelinePane
 from fusetui.app.panes.queue_heat import QueueHeatPane
 from fusetui.app.panes.queue_streams import QueueStreamsPane
 from fusetui.app.panes.source import SourcePane
 from fusetui.app.panes.streams import StreamsPane
 from fusetui.app.panes.tail import TailPane
+from fusetui.app.panes.tail_drivers import TailDriversPane
 from fusetui.app.panes.tail_histogram import TailHistogramPane
+from fusetui.app.panes.tail_waterfall import TailWaterfallPane
 from fusetui.app.panes.wait_histogram import WaitHistogramPane
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.source import TransportState
 
 sys.path.insert(0, str(Path(__file__).parent))
-from fake_snapshot import bare_snapshot, cores_of, fake_snapshot, stream_of
+from fake_snapshot import bare_snapshot, cores_of, fake_snapshot, mapping_of, stream_of
 
 PANES: list[type[Pane]] = [
-    CohortPane, CoresBusyPane, CoresHeatPane, CountersPane, DepthPane, ImbalancePane, LaunchPane, PipelinePane,
+    BatchingPane, MappingBucketsPane, MappingDriftPane, MappingHeatPane, MappingMetastablePane, MappingSharesPane,
+    TailDriversPane, TailWaterfallPane,
+    CoresBusyPane, CoresHeatPane, CountersPane, DepthPane, ImbalancePane, LaunchPane, PipelinePane,
     QueueHeatPane, QueueStreamsPane, SourcePane, StreamsPane, TailPane, TailHistogramPane, WaitHistogramPane,
 ]  # fmt: skip
 HOSTILE = ("[/x]", "\x1b]0;pwned\x07", "注意力" * 9, "a" * 4_000, "[@click=app.quit]q[/]", "‮rtl", "é́́́", "")
@@ -78,12 +87,17 @@ def hostile_snapshot(rng: np.random.Generator) -> Snapshot:
     cores = replace(
         cores_of(rng, len(HOSTILE), slots), labels=HOSTILE, busy_share=np.full((len(HOSTILE), slots), np.nan)
     )
+    mapping = replace(
+        mapping_of(slots), plans=(*HOSTILE[:7], "(others)"), shapes=(*HOSTILE[1:], "(others)"), notes=HOSTILE,
+        padding=np.full(8, np.inf), hit_share=np.full(8, np.nan), batch_by_slot=endless,
+    )  # fmt: skip
     counter = base.counter_rows[0]
     rows = tuple(replace(counter, name=name, unit=name, last=np.nan, max=np.inf, by_slot=nothing) for name in HOSTILE)
     return replace(
         base,
         streams=streams,
         cores=cores,
+        mapping_detail=mapping,
         counter_rows=rows,
         header=Header(source=HOSTILE[1], slo_ns=1),
         health=replace(base.health, name=HOSTILE[0], detail=HOSTILE[2], last_error=HOSTILE[1], missing=HOSTILE),
@@ -253,12 +267,6 @@ def test_a_window_that_fills_is_shown_by_halves(first: int, begins: int) -> None
     assert time_span(snapshot)[0] == snapshot.slot_start_ns[begins]
 
 
-def test_cohort_factors() -> None:
-    text = "\n".join(lines_of(drawn(CohortPane(), fake_snapshot(), 80, 6)))
-    assert "31.2 ms  62.9 %  1.10 ms  × 28.4" in text
-    assert "49.6 ms   100 %  12.0 ms  × 4.13" in text
-
-
 @pytest.mark.parametrize(
     ("now_s", "changes", "mark"),
     [
@@ -378,7 +386,7 @@ def test_the_cursor_stays_on_its_stream() -> None:
 
 def test_the_focused_frame_is_lit_and_a_new_glyph_set_is_taken_up() -> None:
     async def run() -> None:
-        app = await _host(TailPane, CohortPane)
+        app = await _host(TailPane, TailDriversPane)
         async with app.run_test(size=(80, 30)) as pilot:
             tail = app.query_one(TailPane)
             for pane in app.query(Pane):
@@ -386,7 +394,7 @@ def test_the_focused_frame_is_lit_and_a_new_glyph_set_is_taken_up() -> None:
             tail.focus()
             await pilot.pause()
             assert tail._canvas.inks[5, 0] == Ink.ACCENT
-            app.query_one(CohortPane).focus()
+            app.query_one(TailDriversPane).focus()
             await pilot.pause()
             assert tail._canvas.inks[5, 0] == Ink.GRID
             app.glyphs = SETS["ascii"]

@@ -42,7 +42,7 @@ async def settle(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, FusetuiApp)
     for _ in range(500):
-        if not app.board.planner.busy:
+        if not (app.board.planner.busy or app.runtime.worker.busy):
             break
         await pilot.pause(0.01)
     app.tick(now=True)
@@ -241,7 +241,7 @@ async def test_residuals_tell_their_sign_and_verdict(tmp_path: Path, monkeypatch
 async def test_every_plan_pane_explains_itself(tmp_path: Path, fixed_plans: None) -> None:
     app = make_app(feed_of("playing"), tmp_path)
     async with app.run_test(size=(200, 60)) as pilot:
-        for key, count in (("5", 6), ("8", 3)):
+        for key, count in (("5", 6), ("8", 4)):
             await press(pilot, key)
             screen = app.base_screen
             assert screen is not None

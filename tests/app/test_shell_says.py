@@ -40,11 +40,22 @@ def test_a_breach_says_since_when() -> None:
     assert with_p99([True, False]).text.startswith("p99 58.1 ms over SLO 50 ms, last at 03:10:41Z")
 
 
-def test_the_queue_comes_first_only_when_most_of_the_growth_was_waited() -> None:
-    assert with_p99([True]).first_stage == 1
+def test_the_stage_that_left_its_budget_first_is_that_of_the_attribution() -> None:
+    time = SNAPSHOT.tail_time
+    assert time is not None
+    assert with_p99([True], tail_time=replace(time, first=2)).first_stage == 2
+    assert with_p99([True], tail_time=replace(time, first=None)).first_stage is None
+    under = Tail(12_400, MS, 2 * MS, 3 * MS)
+    assert verdict(replace(SNAPSHOT, latency=under)).first_stage is None
+    no_objective = replace(SNAPSHOT.header, slo_ns=None)
+    assert verdict(replace(SNAPSHOT, latency=under, header=no_objective)).first_stage == 1
+
+
+def test_without_budgets_the_queue_comes_first_only_when_most_of_the_growth_was_waited() -> None:
+    assert with_p99([True], tail_time=None).first_stage == 1
     service = TailCohort("request", 620, 2.0 * MS, 40.0 * MS, 1.0 * MS, 10.0 * MS)
-    assert with_p99([True], cohort=service).first_stage is None
-    assert with_p99([True], cohort=None).first_stage is None
+    assert with_p99([True], cohort=service, tail_time=None).first_stage is None
+    assert with_p99([True], cohort=None, tail_time=None).first_stage is None
 
 
 def calm(**changes: object) -> Verdict:

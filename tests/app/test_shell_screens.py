@@ -23,7 +23,7 @@ from fusetui.app.screens.base import TelemetryScreen
 from fusetui.telemetry.text import safe_text
 
 STATES = ("live", "paused", "ended", "nothing", "no data", "one device", "64 devices")
-SCREENS = ("overview", "tail", "queue", "cores", "fusion", "whatif")
+SCREENS = ("overview", "tail", "queue", "cores", "fusion", "mapping", "whatif")
 STORED = Path(__file__).parent / "screens"
 
 
@@ -39,7 +39,8 @@ async def settle(pilot: Pilot[Any]) -> None:
     await pilot.pause()
     await pilot.pause(0.02)
     app = pilot.app
-    while isinstance(app, FusetuiApp) and app.board.asked and app.board.planner.busy:
+    assert isinstance(app, FusetuiApp)
+    while (app.board.asked and app.board.planner.busy) or app.runtime.worker.busy or app.causes.busy:
         await pilot.pause(0.02)
     await pilot.pause()
 
@@ -100,7 +101,7 @@ async def test_every_screen_at_every_size(tmp_path: Path, state: str) -> None:
         for number, size in enumerate(SIZES if state == "playing" else SIZES[1::3]):
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            await app.action_show(SCREENS[(number + number // 6) % 6])
+            await app.action_show(SCREENS[(number + number // 7) % 7])
             await pilot.pause()
             assert app.size == size
             assert_tidy(app)
@@ -168,7 +169,7 @@ async def test_hostile_strings_in_every_field_of_every_screen(tmp_path: Path) ->
             hostile = hostile_feed(text)
             feed.base, feed.frame = hostile.base, hostile.frame
             app.source_title = safe_text(text)
-            await app.action_show(SCREENS[number % 6])
+            await app.action_show(SCREENS[number % 7])
             await settle(pilot)
             app.tick(now=True)
             await pilot.pause()

@@ -46,15 +46,16 @@ Blind to   batches that could have been larger: a gate that waits longer fills t
         mean, largest = float(known.mean()), detail.largest_planned
         gate = (None, None) if time is None else (time.tail.mean_ns[GATE], time.median.mean_ns[GATE])
         facts = [
-            Fact("batch", fmt.number(mean), Ink.STRONG, f"most {fmt.number(float(known.max())).strip()}"),
+            Fact("batch", fmt.number(mean), Ink.STRONG),
+            Fact("most", fmt.number(float(known.max()))),
             Fact("fill", fmt.percent(mean / largest if largest else None), Ink.STRONG),
-            Fact("largest", fmt.number(largest)),
+            Fact("largest", fmt.count(largest)),
             Fact("gate tail", fmt.duration(gate[0]), Ink.STRONG),
             Fact("gate med.", fmt.duration(gate[1])),
         ]
         room = max(1, canvas.height - _CHART_FROM)
-        used = draw_facts(canvas.view(0, 0, canvas.width, room), facts, 8, 9)
-        limit = Limit(float(largest), f"plan {fmt.number(largest).strip()}", Ink.DIM) if largest else None
+        used = draw_facts(canvas.view(0, 0, canvas.width, room), facts, 8)
+        limit = Limit(float(largest), f"plan {fmt.count(largest).strip()}", Ink.DIM) if largest else None
         line = Series(shown(snapshot, detail.batch_by_slot), "batch", DATA)
         draw_lines(
             canvas.view(0, used, canvas.width, canvas.height - used), [line], limit=limit, time=time_span(snapshot)

@@ -59,13 +59,13 @@ Blind to   drivers that no column and no twin knows of: they are in rest."""
 
     def title(self, snapshot: Snapshot | None) -> str:
         found = self._found(snapshot)
-        return self.TITLE if found is None or isinstance(found, str) else f"{self.TITLE} · time │ model"
+        return self.TITLE if found is None or isinstance(found, str) else "Tail drivers · time │ model"
 
     def trust(self, snapshot: Snapshot) -> str:
         time = snapshot.tail_time
         if time is None:
             return ""
-        newest = "" if snapshot.latency.exact else " of the newest"
+        newest = "" if snapshot.latency.exact else " newest"
         return f"n {fmt.count(_slowest(time)[1].n).strip()}{newest}"
 
     def empty(self, snapshot: Snapshot) -> str | None:

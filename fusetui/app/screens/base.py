@@ -82,7 +82,8 @@ class TelemetryScreen(Screen[None], inherit_bindings=False):
         self.footer.set_hints(hints, self.TITLE or "")
         self.strip.first = frame.verdict.first_stage
         self.strip.show(frame.snapshot, pane_now_s)
-        self.rearrange()
+        if self._arrangement is not None:  # the first one is made when the screen knows its size
+            self.rearrange()
         for pane in self.panes:
             pane.show(frame.snapshot, pane_now_s)
 

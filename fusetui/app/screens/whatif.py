@@ -18,7 +18,7 @@ from fusetui.app.screens.plan import PlanScreen
 BESIDE_FROM_WIDTH: Final = 72
 TALL_FROM_HEIGHT: Final = 34
 RUNTIME_LINES: Final = "10"
-REASON_LINES: Final = "3"
+REASON_LINES: Final = "4"
 
 
 class WhatIfScreen(PlanScreen):
