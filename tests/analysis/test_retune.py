@@ -80,6 +80,17 @@ def test_a_metastable_fallback_is_silent_found_and_fixed() -> None:
     assert rejected.reason.startswith("the tail gets worse")
 
 
+def test_the_same_is_found_without_the_scenario() -> None:
+    frame, header = scenario_trace("metastable-fallback")
+    twin = twin_of(frame, replace(header, source="measured"))
+    assert isinstance(twin, Twin)
+    found = retune(twin)
+    cap = _titled(found.verified, "cap the running batch at 128")
+    assert (cap.change[0] or 0) < -0.4
+    beyond = _titled(found.unverified, "add buckets 192, 288, 432, 512 (raises the limit from 128 to 512)")
+    assert "no plan of 512 or more ran" in beyond.reason
+
+
 def test_a_bucket_worse_than_eager_is_padded_to_no_more() -> None:
     twin, found = _scenario("bucket-worse-than-eager", 35)
     less = _titled(found.verified, "pad to at most 2.5 times the size (now 3)")
@@ -226,6 +237,7 @@ def test_a_twin_that_does_not_fit_verifies_nothing() -> None:
         ((100, 200, 300), (130, 180, 280), "the median pays"),
         ((100, 200, 300), (80, 200, 300), ""),
         ((100, 200, 300), (80, 200, 310), "the tail gets worse"),
+        ((100, 200, 300), (80, 200, 308), ""),
         ((100, 200, 300), (98, 195, 290), "gains less"),
         ((100, 200, None), (100, 150, None), ""),
         ((100, None, None), (90, None, None), ""),

@@ -146,6 +146,26 @@ def test_a_slow_core_is_told_from_noise() -> None:
     assert abs(found[0].to_ns - slow.to_ns) < 60_000_000
 
 
+def test_a_continuous_batch_is_read_off_its_steps() -> None:
+    frame, header = scenario_trace("metastable-fallback")
+    twin = twin_of(frame, replace(header, source="measured"))
+    assert isinstance(twin, Twin)
+    assert not twin.exact
+    assert twin.config.decode is not None
+    batching, lookup = twin.config.batching, twin.config.lookup
+    assert isinstance(batching, Batching)
+    assert isinstance(lookup, Lookup)
+    assert (batching.kind, batching.size) == ("continuous", 512)
+    assert lookup.captured == (8, 16, 32, 64, 96, 128)
+    assert twin.fit.good
+    assert _p99(twin) < 0.06
+    own = Run(load_scenario("metastable-fallback")).planned["steps"].table
+    pairs = ((twin.config.decode.plan, own.plan, [8, 64, 128]), (twin.config.decode.fallback, own.fallback, [140, 200]))
+    for fitted, model, at in pairs:
+        took, should = (sum(path.time_ns(np.array(at))) for path in (fitted, model))
+        assert np.allclose(took, should, rtol=0.02)
+
+
 def test_open_requests_are_load_but_not_fit() -> None:
     outcome = simulate(_load(n=200), Config((_PLANS,)))
     rows = rows_of(outcome)

@@ -45,6 +45,8 @@ def add_buckets(twin: Twin, table: Table, stall_ns: int | None) -> Iterator[Acti
     if table.model is None:  # measured times say nothing of larger sizes
         above = sizes.rows[came & (sizes.rows > largest) & (sizes.generic > 0)]
         most = above[np.argsort(-sizes.n[np.isin(sizes.rows, above)], kind="stable")][:MOST_BUCKETS]
+        if twin.config.decode is not None and len(above):
+            most = np.array(_ladder(table.top, int(above[-1])))
         chosen = [tuple(s for s in chosen[-1] if s <= largest), tuple(sorted(most.tolist()))]
     for new in dict.fromkeys(chosen):
         if new:

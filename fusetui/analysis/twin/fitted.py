@@ -13,6 +13,7 @@ from fusetui.accelerator.runtime.load import Load, Stream
 from fusetui.accelerator.runtime.paths import PlanTable
 from fusetui.accelerator.runtime.simulate import simulate
 from fusetui.analysis.arrays import Floats, Ints
+from fusetui.analysis.twin.continuous import continuous_of
 from fusetui.analysis.twin.jobs import Jobs, jobs_of, ran_for
 from fusetui.analysis.twin.model import fit_of
 from fusetui.analysis.twin.requests import ABSENT, Requests
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _PLACEMENTS: Final[tuple[PlacementKind, ...]] = ("shared", "least_loaded", "round_robin", "hashed")
 _MOST_STREAMS: Final = 64
+_CONTINUOUS: Final = "a continuous batch: data dependent work, slow cores and shared bandwidth are left out"
 _OVERLAP: Final = 0.05
 """Share of jobs that begin before the one before on their core is done, from which a core runs several at once."""
 
@@ -48,6 +50,9 @@ def fitted_of(frame: pl.DataFrame, came: Requests, plans: Mapping[str, str]) -> 
     notes: list[str] = []
     cores, overlap = _servers(jobs, came.cores, notes)
     if overlap:  # a batch that requests join and leave has no job of its own
+        running = continuous_of(frame, came, came.cores, plans)
+        if running is not None:
+            return Fitted(*running, (_CONTINUOUS,))
         jobs = jobs_of(replace(came, batch=np.ones_like(came.batch)), ran, dispatch)
     tables, lookups, base = _tables(came, jobs)
     slow = () if overlap else slow_cores(jobs, jobs.service / base, int(came.enqueue[0]), cores)
