@@ -123,19 +123,24 @@ class Events:
             track=self.tracks.codes([event for _, _, _, event in found]),
         )
 
-    def paired(self) -> npt.NDArray[Any]:
-        """Slices out of begins and ends, one end closing the last open begin of its track; the rest is counted."""
+    def paired(self, *, by_name: bool = False) -> npt.NDArray[Any]:
+        """Slices out of begins and ends, one end closing the last open begin of its track; the rest is counted.
+
+        by_name  the last open one of the same name instead: the slices of a track may overlap
+        """
         edges = self.edges.table()
-        order = np.lexsort((edges["time"], edges["track"]))
-        rows = edges[order]
-        step = np.where(rows["begins"], 1, -1)
-        depth = np.cumsum(step)
+        track = edges["track"].astype(np.int64)
+        if by_name:
+            track = track << 32 | edges["name"]
+        order = np.lexsort((edges["time"], track))
+        rows, track = edges[order], track[order]
+        depth = np.cumsum(np.where(rows["begins"], 1, -1))
         # A begin and its end stand at the same level, and alternate there: also after an end that closes nothing.
         level = np.where(rows["begins"], depth, depth + 1)
-        by_level = np.lexsort((np.arange(len(rows)), level, rows["track"]))
-        rows, level = rows[by_level], level[by_level]
+        by_level = np.lexsort((level, track))
+        rows, track, level = rows[by_level], track[by_level], level[by_level]
         first, second = rows[:-1], rows[1:]
-        good = first["begins"] & ~second["begins"] & (level[:-1] == level[1:]) & (first["track"] == second["track"])
+        good = first["begins"] & ~second["begins"] & (level[:-1] == level[1:]) & (track[:-1] == track[1:])
         found = np.empty(int(good.sum()), SLICE)
         found["start"], found["end"] = first["time"][good], second["time"][good]
         found["name"], found["track"] = first["name"][good], first["track"][good]

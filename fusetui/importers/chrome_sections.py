@@ -40,16 +40,19 @@ class Found:
     overlapping: int
 
 
-def found_in(events: Events) -> Found:
-    """Executions, marks and counters of a trace; no sections when it holds nothing with a time."""
-    slices, marks, readings = _slices(events), events.marks.table(), events.readings.table()
+def found_in(events: Events, *, flat: bool = False) -> Found:
+    """Executions, marks and counters of a trace; no sections when it holds nothing with a time.
+
+    flat  slices do not nest: a begin belongs to the end of the same name, and all slices are shown, but only once
+    """
+    slices, marks, readings = _slices(events, flat=flat), events.marks.table(), events.readings.table()
     devices = events.tracks.devices()
     kept = slices
     if (devices >= 0).any():
         on_device = devices[slices["track"]] >= 0
         kept = slices[on_device] if on_device.any() else slices
     host_slices = len(slices) - len(kept)
-    whole, overlapping = visible(kept, all_rows=devices[kept["track"]] >= 0)
+    whole, overlapping = visible(kept, all_rows=(devices[kept["track"]] >= 0) | flat)
     work = kept[whole]
     times = [work["start"], marks["time"], readings["time"]]
     shift, clock = time_base([int(part.min()) for part in times if len(part)])
@@ -58,12 +61,16 @@ def found_in(events: Events) -> Found:
     return Found(sections, words, clock, host_slices, len(kept) - len(work), overlapping)
 
 
-def _slices(events: Events) -> Table:
+def _slices(events: Events, *, flat: bool) -> Table:
     slices = events.slices.table()
-    if not len(events.edges):
-        return slices
-    paired = events.paired()
-    return np.concatenate([slices, paired]) if len(slices) else paired
+    if len(events.edges):
+        paired = events.paired(by_name=flat)
+        slices = np.concatenate([slices, paired]) if len(slices) else paired
+    if flat:
+        once = np.unique(slices)
+        events.left_out["that are written twice"] += len(slices) - len(once)
+        slices = once
+    return slices
 
 
 def visible(rows: Table, *, all_rows: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], int]:

@@ -23,7 +23,7 @@ _BINARY: Final = (
     _Kind("rocpd database of rocprofv3 (SQLite)", (b"SQLite format 3\0",), (rb"rocpd_",)),
     _Kind("SQLite database", (b"SQLite format 3\0",)),
     _Kind("Python pickle", (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")),
-    _Kind("IREE profile", (b"IRPF",)),
+    _Kind("IREE profile bundle (export it: iree-profile queue --format=jsonl FILE)", (b"IRPF", b"IREE")),
     _Kind("HDF5 file", (b"\x89HDF",)),
     _Kind("program", (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ")),
     _Kind("PNG picture", (b"\x89PNG",)),
@@ -36,7 +36,14 @@ _OBJECTS: Final = (
         (rb'"(?:performance_summary|build_options|model_options)"',),
     ),
     _Kind(
-        "IREE profile (JSON lines)", (), (rb'"type"\s*:\s*"(?:host_dispatch_event|queue_summary|dispatch_summary)"',)
+        "IREE profile summary (sums only: export with iree-profile queue --format=jsonl)",
+        (),
+        (rb'\A\{"type"\s*:\s*"(?:\w*summary)"',),
+    ),
+    _Kind(
+        "google-benchmark results (means only: record a profile of the same run)",
+        (),
+        (rb'"context"\s*:', rb'"benchmarks"\s*:', rb'"(?:real_time|num_cpus)"'),
     ),
     _Kind("Tenstorrent NoC simulation (no measured times)", (), (rb'"congestion_model_name"',)),
     _Kind(
@@ -47,8 +54,11 @@ _OBJECTS: Final = (
 )
 _ARRAYS: Final = (
     _Kind("ONNX Runtime profile", (), (rb'"cat"\s*:\s*"(?:Session|Node)"',)),
-    _Kind("IBM AIU trace", (), (rb'"attr"\s*:\s*\{', rb'"TS1"')),
-    _Kind("Triton Proton profile", (), (rb'"frame"\s*:', rb'"metrics"\s*:')),
+    _Kind(
+        'Triton Proton profile (sums per kernel, no times: use proton.start(data="trace"))',
+        (),
+        (rb'"frame"\s*:', rb'"metrics"\s*:'),
+    ),
     _Kind(
         "TensorRT layer times summed over all runs (no time of each: use trtexec --exportTimes, or nsys for layers)",
         (),
@@ -57,6 +67,7 @@ _ARRAYS: Final = (
     _Kind("JSON of no known profiler"),
 )
 _TEXTS: Final = (
+    _Kind("IREE compiler statistics (nothing ran: profile the module)", (b";",), (rb"; Aggregate Statistics",)),
     _Kind("Prometheus metrics", (), (rb"(?m)^(?:# (?:HELP|TYPE) \w+|[a-zA-Z_:]\w*\{[^}\n]*\} )",)),
     _Kind(
         "cluster scheduler log (jobs and machines, no work on an accelerator)",
