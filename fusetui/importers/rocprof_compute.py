@@ -38,6 +38,7 @@ _KINDS: Final = (
     ("roofline", {"device", "hbmbw", "l2bw"}),
 )
 _REFUSED: Final = {
+    "": ("no columns that are known", "is the table whole?"),
     "counters": ("hardware counters per dispatch without times", "open timestamps.csv of the same workload"),
     "system": ("the description of a machine, not of work", "open timestamps.csv of the same workload"),
     "roofline": ("measured peaks of a machine, not of work", "open timestamps.csv of the same workload"),

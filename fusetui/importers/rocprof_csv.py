@@ -47,7 +47,7 @@ _TABLE_NAME = re.compile(
 )
 _TIMES: Final = frozenset({"start_timestamp", "end_timestamp"})
 _KINDS: Final = (
-    ("counters", {"counter_name", "counter_value", "dispatch_id", "correlation_id"}),
+    ("counters", {"counter_name", "counter_value", "dispatch_id", "correlation_id", "kernel_name"}),
     ("kernels", {"kind", "kernel_name", *_TIMES}),
     ("copies", {"kind", "direction", *_TIMES}),
     ("calls", {"domain", "function", *_TIMES}),
@@ -58,6 +58,7 @@ _KINDS: Final = (
     ("timeless", {"kind", "agent_id", "kernel_name"}),
 )
 _REFUSED: Final = {
+    "": ("no columns that are known", "is the table whole?"),
     "totals": ("totals of a run, without times of the work", "open its _kernel_trace.csv"),
     "samples": ("instruction samples of a run, without durations", "record with --kernel-trace"),
     "agents": ("the list of devices of a run", "open its _kernel_trace.csv"),
