@@ -39,8 +39,8 @@ def twin(load: Load, config: Config) -> Twin:
     n = len(load)
     none = np.full(n, -1)
     came = Requests(
-        np.arange(n), load.arrival_ns, outcome.start_ns, outcome.end_ns, load.stream, ("requests",), none, config.cores,
-        none, (), load.tokens, load.output, none, none,
+        np.arange(n), load.arrival_ns, outcome.start_ns, outcome.end_ns, load.stream, ("requests",),
+        outcome.jobs.core[outcome.job], config.cores, none, (), load.tokens, load.output, none, none,
     )  # fmt: skip
     return Twin(load, config, outcome, fit_of(measured, outcome), 0, np.arange(n), measured, came)
 
@@ -88,6 +88,15 @@ def test_a_twin_that_does_not_fit_tells_no_causes(mixed: Twin) -> None:
     found = causes_of(poor)
     assert isinstance(found, str)
     assert found.endswith("causes are not shown")
+
+
+def test_a_twin_without_cores_and_queue_tells_no_causes(mixed: Twin) -> None:
+    nobody = replace(mixed.came, core=np.full(len(mixed.load), -1))
+    assert isinstance(causes_of(replace(mixed, came=nobody)), Causes)
+    apart = twin(mixed.load, replace(mixed.config, placement=Placement("unlimited"), slow=()))
+    found = causes_of(replace(apart, came=nobody))
+    assert isinstance(found, str)
+    assert found.startswith("no core is named")
 
 
 def test_giving_up_is_prompt(mixed: Twin) -> None:

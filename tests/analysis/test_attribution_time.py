@@ -163,6 +163,15 @@ def test_the_parts_of_every_item_sum_to_its_latency(rows: Rows, shift: int) -> N
             assert found.parts.sum(axis=1).tolist() == items.latency.tolist() == found.latency.tolist()
 
 
+def test_latencies_alone_name_no_stage() -> None:
+    reader = Reader()
+    rows = [asked(i, i, None, i + (4 if i < 500 else 90)) for i in range(1000)]
+    found = tail_time(reader.read(batch_of(rows)), reader, None)
+    assert found is not None
+    assert (found.first, found.stages) == (None, ())
+    assert found.notes[-1] == "nothing but the whole latency is told: no stage is named"
+
+
 def test_too_few_items_have_no_tail() -> None:
     reader = Reader()
     columns = reader.read(batch_of([asked(i, i, i + 1, i + 4) for i in range(19)]))

@@ -16,7 +16,17 @@ from fusetui.accelerator.errors import AcceleratorError
 from fusetui.accelerator.runtime.config import Config
 from fusetui.accelerator.runtime.counterfactual import Attribution, Driver, attribute, nearest_rank
 from fusetui.accelerator.runtime.load import Load
-from fusetui.accelerator.runtime.outcome import FALLBACK, PADDING, PLANNED, SLOW, UNFUSED, Outcome
+from fusetui.accelerator.runtime.outcome import (
+    FALLBACK,
+    GATE,
+    MISPLACED,
+    PADDING,
+    PLANNED,
+    QUEUE,
+    SLOW,
+    UNFUSED,
+    Outcome,
+)
 from fusetui.accelerator.runtime.simulate import simulate
 from fusetui.analysis.attribution.drivers import BANDWIDTH, IMBALANCE, LAUNCHES, QUEUEING, drivers_of
 from fusetui.analysis.twin import Twin
@@ -28,9 +38,10 @@ MINOR: Final = 0.005
 """Share of every quantile that a driver must change, taken away or brought in alone, to be looked at further."""
 NAMED: Final = 0.05
 LOAD_NAMED: Final = 0.25
-"""Share of a quantile from which a driver is named; what any load has (queueing, bandwidth, launches) from a quarter."""
+"""Share of a quantile from which a driver is named; what any load has, queueing, bandwidth, launches: a quarter."""
 _LOAD: Final = (QUEUEING, BANDWIDTH, LAUNCHES)
 LARGE: Final = 0.1
+_NO_QUEUE: Final = "no core is named (columns device, core) and nothing waits: such a model fits whatever came"
 
 Scale = Literal["ns", "log"]
 
@@ -100,6 +111,8 @@ def causes_of(
     """
     if not twin.fit.good:
         return twin.fit.text
+    if not twin.exact and (twin.came.core < 0).all() and not twin.outcome.parts[:, [GATE, QUEUE, MISPLACED]].any():
+        return _NO_QUEUE
     try:
         found, notes = (tuple(drivers), ()) if drivers is not None else drivers_of(twin.load, twin.config, twin.outcome)
         if not found:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from fusetui.analysis.arrays import Bools, Ints
-from fusetui.analysis.attribution.parts import Cohort, TailTime
+from fusetui.analysis.attribution.parts import REST, Cohort, TailTime
 from fusetui.analysis.attribution.split import known_items, split
 from fusetui.analysis.attribution.stages import stage_budgets
 from fusetui.analysis.columns import Columns, Reader
@@ -31,6 +31,9 @@ def tail_time(rows: Columns, reader: Reader, slo_ns: int | None) -> TailTime | N
     latency, parts = found.latency, found.parts
     low, high, p95, p99 = nearest_rank(latency, (*_MEDIAN, 0.95, 0.99))
     stages, first, budget_of = stage_budgets(parts, latency, found.end, slo_ns)
+    notes = found.notes
+    if found.executions == 0 and (parts[:, REST] == latency).all():
+        stages, first, notes = (), None, (*notes, "nothing but the whole latency is told: no stage is named")
     return TailTime(
         of="execution" if same else "request",
         items=len(items),
@@ -41,7 +44,7 @@ def tail_time(rows: Columns, reader: Reader, slo_ns: int | None) -> TailTime | N
         stages=stages,
         first=first,
         budget_of=budget_of,
-        notes=found.notes,
+        notes=notes,
     )
 
 
