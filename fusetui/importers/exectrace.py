@@ -101,12 +101,13 @@ def _pieces(data: bytes) -> tuple[_Trace, int]:
     schema, opening = _SCHEMA.search(data), _OPENING.search(data)
     trace, broken = _Trace([], schema[1].decode("utf-8", "replace") if schema else ""), 0
     text = data[opening.end() :].decode("utf-8", "replace") if opening else ""
-    decoder, at = json.JSONDecoder(strict=False), 0
-    while (at := text.find("{", at)) >= 0 and broken < _MAX_BROKEN:
+    decoder, at, wasted = json.JSONDecoder(strict=False), 0, 0
+    while (at := text.find("{", at)) >= 0 and broken < _MAX_BROKEN and wasted <= 2 * len(text):
         try:
             found, at = decoder.raw_decode(text, at)
             trace.nodes.append(msgspec.convert(found, _Node))
-        except (ValueError, RecursionError):  # also a node without id or name
+        except (ValueError, RecursionError) as error:  # also a node without id or name
+            wasted += getattr(error, "pos", at) - at
             broken, at = broken + 1, at + 1
             following = re.compile(r'\{\s*"(?:id|name)"').search(text, at)
             at = following.start() if following else len(text)

@@ -23,6 +23,9 @@ _DTYPE: Final = np.dtype(
     [("at", "i8"), ("value", "f8"), ("request", "i8"), ("mapping", "i1"), *((name, "i4") for name in _WORDS)]
 )
 _FARTHEST_NS: Final = 4 * 10**18
+_FEW: Final = {"host": 30_000, "unit": 100}
+"""Most different words of the columns whose codes are narrow."""
+_WORD_BYTES: Final = 120  # that a word counts in Words at least
 
 
 class Readings:
@@ -31,7 +34,8 @@ class Readings:
     def __init__(self, where: str, memory_bytes: int) -> None:
         self._where = where
         self._rows = Rows(_DTYPE, memory_bytes // 2)
-        self._words = {name: Words(memory_bytes // 16) for name in _WORDS}
+        room = memory_bytes // 16
+        self._words = {name: Words(min(room, _FEW.get(name, room) * _WORD_BYTES)) for name in _WORDS}
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -137,7 +137,7 @@ def _readings(line: str) -> list[tuple[float, str, str | None, str | None]]:
     """(value, counter, unit, engine) of the numbers in a line of averages."""
     engine = _ENGINE.search(line)
     stream = f"engine {int(engine[1])}" if engine else None
-    averages = line[line.index("Avg prompt") :]
+    averages = "".join(line.partition("Avg prompt")[1:])
     return [
         (float(value), _KNOWN[name], unit if unit != "reqs" else None, stream)
         for name, value, unit in _VALUE.findall(averages)

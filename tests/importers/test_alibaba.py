@@ -37,6 +37,16 @@ def test_a_series_has_the_name_of_its_file(tmp_path: Path) -> None:
     assert "rows left out: no time or no value: 1" in capture.notes
 
 
+def test_more_containers_than_there_are_codes(tmp_path: Path) -> None:
+    lines = [f"1.0,host{number},1662859347.0" for number in range(40_000)]
+    content = "\n".join(["value,container_ip,timestamp_anon", *lines]).encode()
+    capture = alibaba_gentd.read(write(tmp_path / "many.csv", content), MEMORY)
+    rows = rows_of(capture)
+    assert len(rows) == 40_000
+    assert (rows[0]["host"], rows[-1]["host"]) == ("host0", "…")
+    assert capture.notes[-1] == "more different hosts than fit: the rest are …"
+
+
 def test_batch_times_are_counters_of_workers_and_their_imbalance(tmp_path: Path) -> None:
     assert alibaba_minibatch.sniff(BATCHES)
     capture = alibaba_minibatch.read(write(tmp_path / "job.csv", BATCHES), MEMORY)
