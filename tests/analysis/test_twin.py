@@ -182,6 +182,16 @@ def test_open_requests_are_load_but_not_fit() -> None:
     assert (twin.request == 0).sum() == 1
 
 
+def test_requests_that_end_before_they_came_are_left_out() -> None:
+    rows = rows_of(simulate(_load(n=60), Config((_PLANS,))))
+    wrong = build_batch(
+        {"kind": "request", "name": "serve", "enqueue_ns": [900], "start_ns": [500], "end_ns": [600], "request": [77]}
+    )
+    twin = _made([wrong, *rows])
+    assert len(twin.load) == 60
+    assert any(note.startswith("1 requests that end before they came") for note in twin.notes)
+
+
 def test_a_hidden_cause_is_said_to_be_missing() -> None:
     outcome = simulate(_load(n=500, rate=500.0), Config((_PLANS,)))
     # Something that no row tells of holds requests back before they begin.

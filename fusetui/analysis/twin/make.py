@@ -38,6 +38,8 @@ def twin_of(rows: pl.DataFrame | Iterable[pa.RecordBatch], header: Header) -> Tw
     if len(frame) > MAX_ROWS:
         return f"{len(frame):,} rows are more than the {MAX_ROWS:,} a twin is made of: choose a shorter window"
     came = requests_of(frame)
+    possible = ~came.ended | (came.end >= came.enqueue)
+    came = came.take(possible)
     ended = int(came.ended.sum())
     if not len(came):
         return _NONE
@@ -46,9 +48,13 @@ def twin_of(rows: pl.DataFrame | Iterable[pa.RecordBatch], header: Header) -> Tw
     if int(came.enqueue[-1]) - int(came.enqueue[0]) > 1 << 53:
         return "arrivals are over 104 days apart: check the clock of the trace"
     try:
-        return _twin(frame, came, header)
+        twin = _twin(frame, came, header)
     except AcceleratorError as error:
         return str(error)
+    if isinstance(twin, Twin) and not possible.all():
+        wrong = int((~possible).sum())
+        return replace(twin, notes=(*twin.notes, f"{wrong:,} requests that end before they came are left out"))
+    return twin
 
 
 def _twin(frame: pl.DataFrame, came: Requests, header: Header) -> Twin | str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +50,14 @@ class Requests:
 
     def __len__(self) -> int:
         return len(self.number)
+
+    def take(self, keep: Bools) -> Self:
+        """Some of them."""
+        return replace(
+            self, number=self.number[keep], enqueue=self.enqueue[keep], start=self.start[keep], end=self.end[keep],
+            stream=self.stream[keep], core=self.core[keep], shape=self.shape[keep], tokens=self.tokens[keep],
+            output=self.output[keep], batch=self.batch[keep], mapping=self.mapping[keep],
+        )  # fmt: skip
 
     @property
     def ended(self) -> Bools:
