@@ -47,7 +47,7 @@ def read(path: Path, memory_bytes: int) -> Capture:
         stream = EventStream(source, (), CHROME)
         events.take(stream)
     found = found_in(events)
-    notes = [*stream_notes(stream, events.seen), *_notes(events, found)]
+    notes = [*stream_notes(stream, events.seen), *track_notes(events, found)]
     if not found.sections:
         reason = "; ".join(notes) or "no events"
         raise TelemetryError(str(path), f"{NAME} in which nothing has a time ({reason})", "record some work")
@@ -68,7 +68,8 @@ def stream_notes(stream: EventStream, seen: int) -> list[str]:
     return notes
 
 
-def _notes(events: Events, found: Found) -> list[str]:
+def track_notes(events: Events, found: Found) -> list[str]:
+    """What was left out of the tracks, and what they do not tell."""
     notes = [f"events left out, {reason}: {count:,}" for reason, count in events.left_out.items() if count]
     if found.host_slices:
         notes.append(f"slices of host threads left out, device tracks are shown: {found.host_slices:,}")
