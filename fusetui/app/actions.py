@@ -111,8 +111,17 @@ def shown(key: str) -> str:
 
 
 def bindings(actions: Sequence[Action]) -> list[Binding | tuple[str, str] | tuple[str, str, str]]:
-    """Textual bindings of the actions."""
-    return [Binding(",".join(action.keys), action.call, action.help, show=False, id=action.id) for action in actions]
+    """Textual bindings of the actions.
+
+    Those of screens are looked at before the focused pane's: what is typed after one waits until it is done.
+    """
+    return [
+        Binding(
+            ",".join(action.keys), action.call, action.help, show=False, id=action.id,
+            priority=action.id.startswith("screen."),
+        )
+        for action in actions
+    ]  # fmt: skip
 
 
 def hints(actions: Sequence[Action], places: frozenset[str]) -> list[tuple[str, str, int]]:

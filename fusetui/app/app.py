@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textual.screen import ModalScreen
+
 from fusetui.app.footer import Footer
 from fusetui.app.glyphs import SETS
 from fusetui.app.panes.pipeline import PipelinePane
@@ -18,6 +20,10 @@ _STAGE_SCREENS = ("fusion", "queue", "cores", "tail")
 class FusetuiApp(Shell):
     """fusetui on a terminal."""
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Not what shows a screen while a question or a drill-down is open: the keys are theirs."""
+        return not (action == "show" and isinstance(self.screen, ModalScreen))
+
     async def action_show(self, name: str) -> None:
         while len(self.screen_stack) > 1:
             self.pop_screen()
@@ -26,6 +32,7 @@ class FusetuiApp(Shell):
         screen = self.base_screen
         if screen is not None and screen.focused is None:
             screen.set_focus(next((pane for pane in screen.panes if pane.display), None))
+        self.tick(now=True)
         self.call_after_refresh(self.tick, now=True)
 
     def action_pause(self) -> None:

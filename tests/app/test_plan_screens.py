@@ -95,6 +95,21 @@ async def test_nothing_is_planned_before_it_is_shown(tmp_path: Path, monkeypatch
         assert len(plans) == 1
 
 
+async def test_a_wide_overview_shows_the_plan_there_is_and_makes_none(tmp_path: Path, fixed_plans: None) -> None:
+    app = make_app(feed_of("playing"), tmp_path)
+    async with app.run_test(size=(200, 60)) as pilot:
+        await settle(pilot)
+        pane = pane_of(app, PlanGroupsPane)
+        assert not pane.display
+        assert not app.board.asked
+        await press(pilot, "5", "1")
+        assert pane.display
+        assert "attention_norm" in "\n".join(inside(pane))
+        await pilot.resize_terminal(120, 40)
+        await settle(pilot)
+        assert not pane.display
+
+
 async def test_the_fusion_screen_without_any_capture(tmp_path: Path) -> None:
     app = make_app(feed_of("nothing"), tmp_path)
     async with app.run_test(size=SIZE) as pilot:

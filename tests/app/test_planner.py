@@ -5,13 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
 from fake_plan import fake_planned
 
+from fusetui.accelerator.constants import default_constants, save_constants
+from fusetui.accelerator.presets import load_hardware
+from fusetui.accelerator.saved_constants import constants_folder
 from fusetui.analysis.planned import Captured, Knobs, Planned, make_planned
-from fusetui.app.knobs import Knob, changed, choices, knobs_of, shown_value, stepped, value_of
+from fusetui.app.knobs import MODEL, Knob, changed, choices, knobs_of, shown_value, stepped, value_of
 from fusetui.app.plan_board import hardware_of
 from fusetui.app.planner import Answer, Planner, Request, recovery
 
@@ -82,6 +87,59 @@ def test_the_operators_of_the_capture_come_before_a_block_until_one_is_chosen() 
     chosen = answered(planner).today
     assert chosen is not None
     assert chosen.graph.name == "transformer-prefill"
+
+
+def test_a_capture_says_what_it_ran_on() -> None:
+    graph = make_planned(Knobs(block="norm-chain", dtype="fp32")).graph
+    planner = Planner()
+    planner.ask(Request(Knobs(), {}, recover=lambda: Captured(graph, {}, {}, 0, 0, (), "fp32", hardware="host")))
+    answer = answered(planner)
+    assert answer.start.hardware == "host"
+    assert answer.today is not None
+    assert answer.today.hardware.name == "host"
+    planner.ask(Request(Knobs(), {"hardware": "A100"}))
+    answer = answered(planner)
+    assert (answer.start.hardware, answer.knobs.hardware) == ("host", "A100")
+
+
+def test_a_saved_calibration_is_used_for_its_device_and_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    planner = Planner()
+    planner.ask(Request(Knobs(block="norm-chain"), {}, block_chosen=True))
+    before = answered(planner).today
+    assert before is not None
+    assert not before.plans.calibrated
+    fitted = replace(default_constants(load_hardware("h100"), "bf16"), calibrated=True)
+    folder = constants_folder()
+    folder.mkdir(parents=True)
+    save_constants(folder / "mine.json", [fitted])
+    planner.ask(Request(Knobs(block="norm-chain"), {"bandwidth": 2.0}, block_chosen=True, recover=lambda: "none"))
+    answer = answered(planner)
+    assert answer.today is not None
+    assert answer.predicted is not None
+    assert answer.today.plans.calibrated
+    assert answer.predicted.plans.calibrated
+    planner.ask(Request(Knobs(block="norm-chain"), {"dtype": "fp16"}, block_chosen=True))
+    other = answered(planner).predicted
+    assert other is not None
+    assert not other.plans.calibrated
+
+
+def test_a_model_sets_sizes_and_a_size_turned_by_itself_wins() -> None:
+    block = Knobs(block="transformer-prefill")
+    model, heads = Knob(MODEL, "model", "choice"), Knob("shape.kv_heads", "kv heads", "count")
+    assert model in knobs_of("transformer-prefill")
+    assert model not in knobs_of("")
+    assert shown_value(model, value_of(block, MODEL)) == "the block's own sizes"
+    llama = changed(block, {MODEL: "llama-70b"})
+    assert dict(llama.shapes) == {"model": "llama-70b"}
+    assert value_of(llama, heads.name) == 8
+    both = changed(block, {MODEL: "llama-70b", heads.name: 16})
+    assert value_of(both, heads.name) == 16
+    assert make_planned(both).graph.sizes["kv_heads"] == 16
+    assert make_planned(llama).graph.sizes["kv_heads"] == 8
+    assert dict(changed(llama, {MODEL: ""}).shapes) == {}
+    assert stepped(model, "", 1, captured=False) == "bert-base"
 
 
 def test_mistakes_are_one_line() -> None:
