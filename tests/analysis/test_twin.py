@@ -202,11 +202,19 @@ def test_a_hidden_cause_is_said_to_be_missing() -> None:
     assert twin.fit.text.endswith("causes are not shown")
 
 
+def _only_latencies() -> pa.RecordBatch:
+    """A client's log: it knows when it asked and when it was answered."""
+    outcome = simulate(_load(n=100), Config((_PLANS,)))
+    came = outcome.load.arrival_ns
+    return build_batch({"kind": "request", "name": "r", "enqueue_ns": came, "start_ns": came, "end_ns": outcome.end_ns})
+
+
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
         ([], "no requests"),
         (rows_of(simulate(_load(n=5), Config((_PLANS,)))), "5 requests ended"),
+        ([_only_latencies()], "every request begins as it comes"),
         ([build_batch({"kind": "mark", "name": ["a"], "start_ns": [1], "end_ns": [1]})], "no requests"),
     ],
 )

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _PLACEMENTS: Final[tuple[PlacementKind, ...]] = ("shared", "least_loaded", "round_robin", "hashed")
 _MOST_STREAMS: Final = 64
 _CONTINUOUS: Final = "a continuous batch: data dependent work, slow cores and shared bandwidth are left out"
+_NO_WAIT: Final = (
+    "every request begins as it comes and names no core, so that waiting is not told from work: record start_ns when "
+    "it is first on a device"
+)
 _OVERLAP: Final = 0.05
 """Share of jobs that begin before the one before on their core is done, from which a core runs several at once."""
 
@@ -47,6 +51,8 @@ def fitted_of(frame: pl.DataFrame, came: Requests, plans: Mapping[str, str]) -> 
     jobs = jobs_of(came, ran, dispatch)
     if not len(jobs):
         return "no request tells when it began: record start_ns, or executions with the request's number"
+    if not came.cores and bool((jobs.first == jobs.start).all()):
+        return _NO_WAIT
     notes: list[str] = []
     cores, overlap = _servers(jobs, came.cores, notes)
     if overlap:  # a batch that requests join and leave has no job of its own

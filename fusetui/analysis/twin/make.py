@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 MAX_ROWS: Final = 1_000_000
 """Rows from which a window is refused: choose a shorter one."""
 MIN_REQUESTS: Final = 20
-_NONE: Final = "no requests in these rows: record rows of kind request with enqueue_ns, start_ns and end_ns"
+_NONE: Final = (
+    "no requests that came and ended in these rows: record rows of kind request with enqueue_ns, start_ns and end_ns"
+)
 
 
 def twin_of(rows: pl.DataFrame | Iterable[pa.RecordBatch], header: Header) -> Twin | str:
