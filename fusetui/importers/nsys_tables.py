@@ -67,14 +67,12 @@ def _number(values: Ints) -> Ints:
 
 def take_calls(db: Database, found: DeviceWork, processes: Processes) -> None:
     """The API calls that launched something; the others would only cost memory."""
-    wanted = np.unique(found.work.table()["correlation"])
     for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"):
         for start, end, correlation, tid in db.chunks(table, ["start", "end", "correlationId", "globalTid"]):
             reduced = set(processes) == {NULL >> _PROCESS_BITS}
             process = np.zeros_like(tid) if reduced else processes.of(tid >> _PROCESS_BITS)
             key = _key(process, correlation)
-            at = np.minimum(np.searchsorted(wanted, key), max(len(wanted) - 1, 0))
-            launched = (key != 0) & (wanted[at] == key) if len(wanted) else np.zeros(len(key), np.bool_)
+            launched = found.launched(key)
             found.add_calls(start[launched], end[launched], correlation=key[launched])
 
 

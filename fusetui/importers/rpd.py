@@ -83,9 +83,8 @@ def _launches(db: Database) -> tuple[Ints, Ints]:
 
 
 def _take_calls(db: Database, found: DeviceWork) -> None:
-    wanted = np.unique(found.work.table()["correlation"])
     for api, start, end in db.chunks("rocpd_api", ["id", "start", "end"]):
-        launched = (api > 0) & np.isin(api, wanted)
+        launched = found.launched(api) & (api > 0)
         found.add_calls(start[launched], end[launched], correlation=api[launched])
 
 

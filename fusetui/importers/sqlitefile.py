@@ -79,7 +79,7 @@ class Database:
         have = self.tables.get(table)
         if have is None:
             return
-        picks = [f"ifnull({_quoted(c)}, {NULL})" if c in have else f"{NULL}" for c in columns]
+        picks = [_quoted(c) if c in have else f"{NULL}" for c in columns]
         picks += [_real(_quoted(c)) if c in have else "null" for c in reals]
         picks += [f"cast(substr({_quoted(c)}, 1, {_MAX_TEXT}) as text)" if c in have else "null" for c in texts]
         numbers = len(columns) + len(reals)
@@ -162,7 +162,7 @@ def _columns(rows: list[tuple[Any, ...]], ints: int, numbers: int) -> list[Any]:
             flat = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * ints)
             return list(np.ascontiguousarray(flat.reshape(-1, ints).T))
         except (ValueError, TypeError, OverflowError):
-            pass  # something in a column of numbers is none: column by column below
+            pass  # a null, or what is no number: column by column below
     values = list(zip(*rows, strict=True))
     found: list[Any] = [_whole(value) for value in values[:ints]]
     return [*found, *(np.array(value, np.float64) for value in values[ints:numbers]), *values[numbers:]]

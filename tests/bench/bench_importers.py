@@ -1,0 +1,240 @@
+"""Events a second and peak memory of importing, beside a plain reader of the same file, in one sitting.
+
+    python tests/bench/bench_importers.py [FORMAT ...] [--events N] [--rounds N] [--file PATH]
+
+A format is one function here, named in FORMATS: it writes a capture of about N events (or `--file` names a real one)
+and says how the peer reads it. The peer is what a person would write without this program: the standard library's
+reader, all rows in memory, launches joined by a dictionary. Every way runs in a child process of its own; the best is
+printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Format:
+    """write(path, events) makes a capture, peer(path) reads one and returns the pieces of work that it joined."""
+
+    importer: str
+    write: Callable[[Path, int], None]
+    peer: Callable[[Path], int]
+
+
+def nsys() -> Format:
+    kernel = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid", "demangledName")
+    call = ("start", "end", "correlationId", "globalTid", "nameId")
+
+    def write(path: Path, events: int) -> None:
+        db = sqlite3.connect(path)
+        db.execute("pragma synchronous = off")
+        # As wide as the real tables, which is what reading them costs.
+        filler = ", ".join(f"x{i} integer default 1" for i in range(24))
+        columns = {"CUPTI_ACTIVITY_KIND_KERNEL": kernel, "CUPTI_ACTIVITY_KIND_RUNTIME": call}
+        for table, names in columns.items():
+            db.execute(f"create table {table} ({', '.join(n + ' integer' for n in names)}, {filler})")
+        db.execute("create table StringIds (id integer primary key, value text)")
+        db.executemany("insert into StringIds values (?, ?)", ((i, f"kernel_{i}<float, {i}>") for i in range(200)))
+        process = 5 << 24
+        every = range(1, events)
+        work = ((i * 10 + 8, i * 10 + 15, i % 2, 7, i, process, i % 200) for i in every)
+        calls = ((i * 10, i * 10 + 5, i, process + 1, 0) for i in every)
+        for (table, names), rows in zip(columns.items(), (work, calls), strict=True):
+            holes = ",".join("?" * len(names))
+            db.executemany(f"insert into {table} ({', '.join(names)}) values ({holes})", rows)
+        db.commit()
+
+    def peer(path: Path) -> int:
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        strings = dict(db.execute("select id, value from StringIds"))
+        calls = {
+            (tid >> 24, correlation): (start, end)
+            for start, end, correlation, tid in db.execute(
+                "select start, end, correlationId, globalTid from CUPTI_ACTIVITY_KIND_RUNTIME"
+            )
+        }
+        rows = []
+        for start, end, device, stream, correlation, pid, name in db.execute(
+            f"select {', '.join(kernel)} from CUPTI_ACTIVITY_KIND_KERNEL"
+        ):
+            launch = calls.get((pid >> 24, correlation))
+            rows.append((strings[name], start, end, device, stream, launch))
+        rows.sort(key=lambda row: row[2])
+        return len(rows)
+
+    return Format("nsys", write, peer)
+
+
+def rpd() -> Format:
+    def write(path: Path, events: int) -> None:
+        db = sqlite3.connect(path)
+        db.execute("pragma synchronous = off")
+        db.execute("create table rocpd_string (id integer primary key, string text)")
+        db.execute(
+            "create table rocpd_op (id integer primary key, gpuId integer, queueId integer, start integer, end integer,"
+            " description_id integer, opType_id integer)"
+        )
+        db.execute(
+            "create table rocpd_api (id integer primary key, pid integer, tid integer, start integer, end integer)"
+        )
+        db.execute("create table rocpd_api_ops (api_id integer, op_id integer)")
+        db.executemany("insert into rocpd_string values (?, ?)", ((i, f"kernel_{i}") for i in range(1, 200)))
+        every = range(1, events)
+        db.executemany("insert into rocpd_op values (?,?,?,?,?,?,?)",
+                       ((i, 0, i % 4, i * 10 + 8, i * 10 + 15, 1 + i % 199, 1) for i in every))  # fmt: skip
+        db.executemany("insert into rocpd_api values (?,?,?,?,?)", ((i, 1, 1, i * 10, i * 10 + 5) for i in every))
+        db.executemany("insert into rocpd_api_ops values (?,?)", ((i, i) for i in every))
+        db.commit()
+
+    def peer(path: Path) -> int:
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        strings = dict(db.execute("select id, string from rocpd_string"))
+        api = {key: (start, end) for key, start, end in db.execute("select id, start, end from rocpd_api")}
+        of = dict(db.execute("select op_id, api_id from rocpd_api_ops"))
+        rows = [
+            (strings[name], start, end, device, queue, api.get(of.get(key, 0)))
+            for key, start, end, device, queue, name in db.execute(
+                "select id, start, end, gpuId, queueId, description_id from rocpd_op"
+            )
+        ]
+        rows.sort(key=lambda row: row[2])
+        return len(rows)
+
+    return Format("rpd", write, peer)
+
+
+_DISPATCH = (
+    '{"size":184,"kind":11,"operation":2,"thread_id":1,"correlation_id":{"internal":%d,"external":0},"start_timestamp":%d,'
+    '"end_timestamp":%d,"dispatch_info":{"size":72,"agent_id":{"handle":9},"queue_id":{"handle":%d},"kernel_id":%d,'
+    '"dispatch_id":%d,"workgroup_size":{"x":512,"y":1,"z":1},"grid_size":{"x":512,"y":1,"z":1}},"stream_id":{"handle":0}}'
+)
+
+
+def rocprof_json() -> Format:
+    def write(path: Path, events: int) -> None:
+        symbols = [{"size": 88, "kernel_id": i, "kernel_name": f"kernel_{i}.kd"} for i in range(200)]
+        with path.open("w") as out:
+            out.write('{"rocprofiler-sdk-tool":[{"metadata":{"pid":1},"agents":[],"kernel_symbols":')
+            json.dump(symbols, out, separators=(",", ":"))
+            out.write(',"buffer_records":{"kernel_dispatch":[')
+            for i in range(1, events):
+                out.write("," if i > 1 else "")
+                out.write(_DISPATCH % (i, i * 10 + 8, i * 10 + 15, i % 4, i % 200, i))
+            out.write('],"hip_api":[]}}]}')
+
+    def peer(path: Path) -> int:
+        (process,) = json.loads(path.read_bytes())["rocprofiler-sdk-tool"]
+        names = {symbol["kernel_id"]: symbol["kernel_name"] for symbol in process["kernel_symbols"]}
+        rows = [
+            (names[r["dispatch_info"]["kernel_id"]], r["start_timestamp"], r["end_timestamp"])
+            for r in process["buffer_records"]["kernel_dispatch"]
+        ]
+        rows.sort(key=lambda row: row[2])
+        return len(rows)
+
+    return Format("rocprof_json", write, peer)
+
+
+def rocprof_csv() -> Format:
+    columns = "Kind,Agent_Id,Queue_Id,Thread_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp"
+
+    def write(path: Path, events: int) -> None:
+        with path.open("w") as out:
+            out.write(columns + "\n")
+            for i in range(1, events):
+                out.write(
+                    f'"KERNEL_DISPATCH","Agent 4",{i % 4},9,"k{i % 200}<float, 4>(int)",{i},{i * 10},{i * 10 + 7}\n'
+                )
+
+    def peer(path: Path) -> int:
+        with path.open(newline="") as file:
+            rows = [
+                (r["Kernel_Name"], int(r["Start_Timestamp"]), int(r["End_Timestamp"]), r["Queue_Id"])
+                for r in csv.DictReader(file)
+            ]
+        rows.sort(key=lambda row: row[2])
+        return len(rows)
+
+    return Format("rocprof_csv", write, peer)
+
+
+FORMATS: dict[str, Callable[[], Format]] = {
+    "nsys": nsys,
+    "rpd": rpd,
+    "rocprof_json": rocprof_json,
+    "rocprof_csv": rocprof_csv,
+}
+
+
+def run_one(way: str, name: str, path: Path) -> None:
+    """One measurement, as JSON on stdout."""
+    form = FORMATS[name]()
+    if way == "import":
+        from importlib import import_module
+
+        module = import_module(f"fusetui.importers.{form.importer}")
+        begun = time.process_time()
+        count = sum(batch.num_rows for batch in module.read(path, 64 << 20).batches)
+    else:
+        begun = time.process_time()
+        count = form.peer(path)
+    cpu = time.process_time() - begun
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"count": count, "cpu_s": cpu, "rss_mb": peak}))
+
+
+def measure(name: str, path: Path, rounds: int) -> None:
+    """The best round of each way, and their ratio."""
+    best: dict[str, dict[str, float]] = {}
+    for _ in range(rounds):
+        for way in ("import", "peer"):
+            command = [sys.executable, __file__, "--way", way, "--file", str(path), name]
+            got = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            if way not in best or got["cpu_s"] < best[way]["cpu_s"]:
+                best[way] = got
+    ours, theirs = best["import"], best["peer"]
+    size = path.stat().st_size / 1e6
+    for way, got in best.items():
+        speed = got["count"] / got["cpu_s"]
+        print(f"{name:14}{way:8}{size:8.1f} MB {got['count']:10,.0f} rows {got['cpu_s']:7.2f} CPU-s "
+              f"{speed:11,.0f} rows/s {got['rss_mb']:7.0f} MB peak")  # fmt: skip
+    print(
+        f"{name:14}import/peer: CPU {ours['cpu_s'] / theirs['cpu_s']:.2f}, peak {ours['rss_mb'] / theirs['rss_mb']:.2f}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("formats", nargs="*", default=list(FORMATS))
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--file", type=Path)
+    parser.add_argument("--way", choices=("import", "peer"))
+    args = parser.parse_args()
+    if args.way:
+        run_one(args.way, args.formats[0], args.file)
+        return
+    for name in args.formats:
+        if args.file:
+            measure(name, args.file, args.rounds)
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "capture")
+            FORMATS[name]().write(path, args.events)
+            measure(name, path, args.rounds)
+
+
+if __name__ == "__main__":
+    main()
