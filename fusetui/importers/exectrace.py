@@ -32,10 +32,15 @@ _MAX_BROKEN: Final = 1000
 _LONGEST_MS: Final = 10**10
 
 
+class _Operands(msgspec.Struct, gc=False):
+    shapes: Any = None
+    types: Any = None
+
+
 class _Node(msgspec.Struct, gc=False):
     id: int
     name: str
-    inputs: Any = None
+    inputs: _Operands | list[Any] | None = None
     input_shapes: Any = None
     input_types: Any = None
     tid: Any = None
@@ -130,8 +135,8 @@ def _keys(nodes: list[_Node]) -> list[str | None]:
 def _tensors(node: _Node) -> tuple[list[Any], list[str]]:
     """Sizes and types of the inputs that are tensors, those in lists too."""
     shapes, types = node.input_shapes, node.input_types
-    if isinstance(node.inputs, dict):
-        shapes, types = node.inputs.get("shapes"), node.inputs.get("types")
+    if isinstance(node.inputs, _Operands):
+        shapes, types = node.inputs.shapes, node.inputs.types
     sizes: list[Any] = []
     kinds: list[str] = []
     if not isinstance(shapes, list) or not isinstance(types, list):

@@ -69,8 +69,9 @@ def read(path: Path, memory_bytes: int) -> Capture:
         damage = stream.damage
     table = placed(found.rows.table())
     if not len(table.at):
+        reason = f" ({table.notes[0]})" if table.notes else ""
         raise TelemetryError(
-            str(path), f"{NAME} in which no operation has times", "profile with TT_METAL_DEVICE_PROFILER=1"
+            str(path), f"{NAME} in which no operation has times{reason}", "profile with TT_METAL_DEVICE_PROFILER=1"
         )
     notes = [*table.notes, *([f"rows that are no operation: {rows.skipped:,}"] if rows.skipped else [])]
     notes += [damage] if damage else []

@@ -128,6 +128,12 @@ def test_a_report_without_times_is_refused(tmp_path: Path) -> None:
         opened(tmp_path, [{"OP CODE": "A", "OP TYPE": "tt_dnn_device", "DEVICE ID": 0}])
 
 
+def test_a_report_with_empty_durations_says_that_its_clock_is_unknown(tmp_path: Path) -> None:
+    empty = {"DEVICE FW DURATION [ns]": "", "DEVICE KERNEL DURATION [ns]": ""}
+    with pytest.raises(TelemetryError, match="device 0 left out: its clock cannot be told from its durations"):
+        opened(tmp_path, [tt_operation("A", 1000, 0, 1000, 1000, **empty)])
+
+
 def test_shapes() -> None:
     assert shape_and_padding("1x1x32x64:BFLOAT16 1x1x64x8:BFLOAT16")[0] == "1x1x32x64 1x1x64x8 bf16"
     nothing, padding = shape_and_padding("xxx: xxx:")
