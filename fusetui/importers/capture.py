@@ -32,7 +32,12 @@ class Capture:
 
 
 class Importer(Protocol):
-    """A module of this package that opens one foreign format; found by these three names."""
+    """A module of this package that opens one foreign format; found by these three names.
+
+    It may have more. `GENERIC = True`: the format is a general one, others are asked first. `read_together(paths,
+    memory_bytes) -> Capture`: a run is several files of the format, which are opened at once (a folder of tables).
+    `read` and `read_together` have read their files when they return: those may lie in an archive that was unpacked.
+    """
 
     NAME: str
     """Format as a person calls it."""
