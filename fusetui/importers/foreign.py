@@ -50,6 +50,11 @@ _OBJECTS: Final = (
         "Tenstorrent Visualizer device data (open the profile_log_device.csv it is made of)", (), (rb'"deviceMeta"',)
     ),
     _Kind("Tenstorrent cluster description", (), (rb'"ethernet_connections"',)),
+    _Kind(
+        "statistics derived by XProf (no times: open the .xplane.pb or the trace.json.gz)",
+        (),
+        (rb'\A\{\s*"(?:hloModule|byCategory|byProgram|hloInfoMap|podStatsSequence|cols)"\s*:',),
+    ),
     _Kind("JSON of no known profiler"),
 )
 _ARRAYS: Final = (
@@ -58,6 +63,11 @@ _ARRAYS: Final = (
         'Triton Proton profile (sums per kernel, no times: use proton.start(data="trace"))',
         (),
         (rb'"frame"\s*:', rb'"metrics"\s*:'),
+    ),
+    _Kind(
+        "statistics derived by XProf (no times: open the .xplane.pb or the trace.json.gz)",
+        (),
+        (rb'\A\[\s*\{\s*"cols"\s*:',),
     ),
     _Kind(
         "TensorRT layer times summed over all runs (no time of each: use trtexec --exportTimes, or nsys for layers)",

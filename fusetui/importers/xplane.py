@@ -21,7 +21,7 @@ from fusetui.importers.protowire import LENGTH, Spans
 from fusetui.importers.xplane_lines import Reader
 from fusetui.importers.xplane_meta import Plane, line_at, plane_at
 from fusetui.importers.xprof_rows import DEVICE, HOST, Line, Profile
-from fusetui.importers.xprof_sections import STEP_LINE, clock_of, found_in, is_work_line
+from fusetui.importers.xprof_sections import STEP_LINE, clock_of, found_in, is_work_line, streamed_planes
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.text import safe_text
@@ -104,9 +104,10 @@ class _Space:
         self._reader.enter(plane)
         names = [line_at(self._spans, *line) for line in lines]
         known = [Line(plane.name, name) for name, _ in names]
+        streamed = streamed_planes(known)
         for (start, length), line, (_, base_ns) in zip(lines, known, names, strict=True):
             on_host, steps = plane.name.startswith(HOST), line.name == STEP_LINE
-            if not on_host and not steps and not is_work_line(line, known):
+            if not on_host and not steps and not is_work_line(line, streamed):
                 continue
             if len(self.profile.lines) >= _MOST_LINES:
                 self._full = True

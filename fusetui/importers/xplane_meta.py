@@ -10,6 +10,7 @@ from fusetui.importers.protowire import FIXED64, LENGTH, VARINT, Spans
 from fusetui.telemetry.text import safe_text
 
 _NAME, _LINES, _EVENT_NAMES, _STAT_NAMES, _STATS = 2, 3, 4, 5, 6
+_PROGRAMS: Final = "/host:metadata"
 _MOST_NAMES: Final = 1 << 20
 _LONGEST: Final = 1 << 16
 
@@ -47,6 +48,8 @@ def plane_at(spans: Spans, start: int, size: int, room: int) -> Plane:
             plane.name = _text(spans, at, length)
         elif number == _LINES:
             plane.lines.append((at, length))
+        elif number == _EVENT_NAMES and plane.name == _PROGRAMS:
+            continue  # whole programs: there is no event to name
         elif number in (_EVENT_NAMES, _STAT_NAMES):
             names = plane.event_names if number == _EVENT_NAMES else plane.stat_names
             key, name = _entry(spans, at, length)

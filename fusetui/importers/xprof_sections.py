@@ -42,7 +42,8 @@ def found_in(profile: Profile, shift: int | None) -> Found:
     shift  ns to add to get the time since the epoch (None: it is not known, time 0 is the first piece of work)
     """
     rows, lines = profile.rows.table(), profile.lines
-    on_device = np.array([is_work_line(line, lines) for line in lines], np.bool_)
+    streamed = streamed_planes(lines)
+    on_device = np.array([is_work_line(line, streamed) for line in lines], np.bool_)
     work = rows[on_device[rows["line"]]]
     calls, steps = _host_calls(rows, lines), _steps(rows, lines)
     notes = []
@@ -90,13 +91,15 @@ def _on(lines: Sequence[Line], plane: str) -> npt.NDArray[np.bool_]:
     return np.array([line.plane.startswith(plane) for line in lines], np.bool_)
 
 
-def is_work_line(line: Line, others: Sequence[Line]) -> bool:
-    """Whether the events of a line of a device are work: a stream of a GPU, else what a TPU core ran.
+def streamed_planes(lines: Sequence[Line]) -> set[str]:
+    """Planes of devices that have streams: what else is on them is derived from those."""
+    return {line.plane for line in lines if line.plane.startswith(DEVICE) and line.name.startswith(_STREAM)}
 
-    others  the lines of the profile; those that are not work are derived from those that are
-    """
-    streamed = any(other.plane == line.plane and other.name.startswith(_STREAM) for other in others)
-    return line.plane.startswith(DEVICE) and line.name.startswith(_STREAM if streamed else TPU_WORK)
+
+def is_work_line(line: Line, streamed: set[str]) -> bool:
+    """Whether the events of a line are work: a stream of a GPU, else what a TPU core ran."""
+    begins = _STREAM if line.plane in streamed else TPU_WORK
+    return line.plane.startswith(DEVICE) and line.name.startswith(begins)
 
 
 def _host_calls(rows: Table, lines: Sequence[Line]) -> Table:
