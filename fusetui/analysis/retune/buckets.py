@@ -14,9 +14,9 @@ from fusetui.accelerator.runtime.outcome import GENERIC
 from fusetui.accelerator.runtime.paths import PlanTable
 from fusetui.analysis.arrays import Bools, Ints
 from fusetui.analysis.fmt import duration
-from fusetui.analysis.retune.action import MODEL, ONLY_THESE, Action, Change, Cost, to_config, with_lookup
+from fusetui.analysis.retune.action import MODEL, ONLY_THESE, Action, Change, Cost, Slice, to_config, with_lookup
 from fusetui.analysis.retune.paths import planned_at
-from fusetui.analysis.retune.seen import slice_of
+from fusetui.analysis.retune.seen import slice_of, slice_of_jobs
 from fusetui.analysis.retune.tables import Table, listed, requests, told, took
 from fusetui.analysis.twin.model import Twin
 
@@ -49,7 +49,7 @@ def add_buckets(twin: Twin, table: Table, stall_ns: int | None) -> Iterator[Acti
             most = np.array(_ladder(table.top, int(above[-1])))
         chosen = [tuple(s for s in chosen[-1] if s <= largest), tuple(sorted(most.tolist()))]
     for new in dict.fromkeys(chosen):
-        if new:
+        if new and (_served(table, tuple(sorted({*table.lookup.captured, *new}))) & (sizes.excess_ns > 0)).any():
             yield _add(twin, table, new, stall_ns)
 
 
@@ -120,7 +120,7 @@ def _add(twin: Twin, table: Table, new: tuple[int, ...], stall_ns: int | None) -
         bottleneck="fallback" if fell else "compute",
         owner="compiler",
         why=f"{n:,} {work} of sizes without a plan of their own took {duration(excess).strip()} more than planned",
-        slice=slice_of(twin, requests(twin, table, table.sizes.rows[served]), _extra(twin, fell)),
+        slice=_shown(twin, table, served, fell),
         cost=Cost(len(new), None if stall_ns is None else stall_ns * len(new), memory),
         rollback=f"capture {listed(table.lookup.captured)} as before",
         does_not_prove=proves_not,
@@ -158,5 +158,12 @@ def _captured(index: int, new: tuple[int, ...], plans: PlanTable | None) -> Chan
     return to_config(make)
 
 
-def _extra(twin: Twin, fell: bool) -> str:
-    return "kind = execution and mapping = fallback" if twin.config.decode is not None and fell else ""
+def _shown(twin: Twin, table: Table, served: Bools, fell: bool) -> Slice:
+    """The requests of these sizes; of a continuous batch, which mixes them, its steps."""
+    rows = table.sizes.rows[served]
+    if twin.config.decode is None:
+        return slice_of(twin, requests(twin, table, rows))
+    jobs = twin.outcome.jobs
+    way = "fallback" if fell else "adapted"
+    steps = (jobs.table == table.index) & np.isin(jobs.rows, rows)
+    return slice_of_jobs(twin, steps, f"kind = execution and mapping = {way}")

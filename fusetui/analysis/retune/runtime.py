@@ -12,7 +12,7 @@ from fusetui.accelerator.runtime.load import Load
 from fusetui.accelerator.runtime.outcome import GATE, GENERIC, MISPLACED, QUEUE, SLOW
 from fusetui.analysis.fmt import duration, percent
 from fusetui.analysis.retune.action import ONLY_THESE, Action, Change, Cost, to_config
-from fusetui.analysis.retune.seen import share, slice_of
+from fusetui.analysis.retune.seen import share, slice_of, slice_of_jobs
 from fusetui.analysis.twin.model import Twin
 
 WORTH: Final = 0.1
@@ -37,10 +37,7 @@ def cap_concurrency(twin: Twin) -> list[Action]:
         f"the largest was {int(jobs.rows[above].max())}"
     )
     changed = replace(batching, size=top)
-    begin = twin.start_ns + int(jobs.start_ns[above].min())
-    end = twin.start_ns + int(jobs.end_ns[above].max())
-    shown = replace(slice_of(twin, np.ones(len(twin.load), np.bool_), "kind = execution and mapping = fallback"),
-                    from_ns=begin, to_ns=end)  # fmt: skip
+    shown = slice_of_jobs(twin, above, "kind = execution and mapping = fallback")
     return [
         Action(
             "concurrency", f"cap the running batch at {top} (now {batching.size})", "", "fallback", "scheduler", why,

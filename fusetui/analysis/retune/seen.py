@@ -77,6 +77,12 @@ def slice_of(twin: Twin, which: Bools, extra: str = "") -> Slice:
     return Slice(begin, end, extra or told)
 
 
+def slice_of_jobs(twin: Twin, which: Bools, extra: str) -> Slice:
+    """From the first to the last of these jobs, (m,), as the twin ran them."""
+    jobs = twin.outcome.jobs
+    return Slice(twin.start_ns + int(jobs.start_ns[which].min()), twin.start_ns + int(jobs.end_ns[which].max()), extra)
+
+
 def of_table(twin: Twin, table: int) -> Bools:
     """(n,) requests that are served by a table."""
     if twin.config.decode is not None or len(twin.config.tables) == 1:
