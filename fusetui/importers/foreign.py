@@ -49,6 +49,7 @@ _OBJECTS: Final = (
     _Kind(
         "Tenstorrent Visualizer device data (open the profile_log_device.csv it is made of)", (), (rb'"deviceMeta"',)
     ),
+    _Kind("settings of a BurstGPT load generator", (), (rb'"server_config"', rb'"prompt_config"')),
     _Kind("Tenstorrent cluster description", (), (rb'"ethernet_connections"',)),
     _Kind(
         "statistics derived by XProf (no times: open the .xplane.pb or the trace.json.gz)",
