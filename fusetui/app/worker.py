@@ -5,11 +5,38 @@ Nothing is sent to the event loop: the newest answer lies in `answer`, and whoev
 
 from __future__ import annotations
 
+import gc
 import threading
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 Q = TypeVar("Q")
 A = TypeVar("A")
+
+
+class _NoPauses:
+    """While any worker is at it, cycles are not looked for: with the millions of objects of a simulation one look
+    stops every thread, the event loop too, for half a second and more. What is no cycle is freed all the same."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._was_on = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._was_on = gc.isenabled()
+                gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._was_on:
+                gc.enable()
+
+
+_NO_PAUSES: Final = _NoPauses()
 
 
 class Worker(Generic[Q, A]):
@@ -62,5 +89,6 @@ class Worker(Generic[Q, A]):
                     self._change.wait()
                 request, number = self._request, self._asked
                 self._request = None
-            answer = self.answered_by(request, number)
+            with _NO_PAUSES:
+                answer = self.answered_by(request, number)
             self.answer, self.answered = answer, number
