@@ -22,6 +22,7 @@ EXIT_UNREADABLE = 3
 _EPILOG = """\
 examples:
   fusetui                                    watch the simulated accelerator
+  fusetui simulate --list                    other things to watch happen, from the model
   fusetui replay sample:torch-block          a capture that ships with fusetui
   fusetui replay trace.json.gz --speed 0.5   a profiler trace, played at half speed
   fusetui live host                          this machine: CPUs, run-queue waits, pressure
@@ -71,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     _export(commands)
     _plan(commands)
     _calibrate(commands)
+    _simulate(commands)
     _retune(commands)
     commands.add_parser("themes", help="list the themes and what is wrong with broken ones").set_defaults(
         module="themes"
@@ -101,7 +103,7 @@ def _live(commands: Commands) -> None:
         "source",
         nargs="?",
         default="host",
-        help="host (default), sim, - (stdin), unix:PATH, tcp:HOST:PORT, or a pipe",
+        help="host (default), sim, sim:scenario=NAME, - (stdin), unix:PATH, tcp:HOST:PORT, or a pipe",
     )
     command.add_argument("--record", metavar="FILE", help="record what comes, as `fusetui record` does")
     command.add_argument("--force", action="store_true", help="overwrite FILE")
@@ -204,6 +206,22 @@ def _calibrate(commands: Commands) -> None:
     command.set_defaults(module="calibrate")
 
 
+def _simulate(commands: Commands) -> None:
+    command = commands.add_parser("simulate", help="telemetry of a scenario from the accelerator model")
+    command.add_argument("scenario", nargs="?", help="a scenario that ships (see --list), or a TOML file")
+    command.add_argument("--list", action="store_true", help="the scenarios that ship and what to see in them")
+    command.add_argument("-o", "--output", metavar="FILE", help="write the trace here, e.g. burst.arrows")
+    command.add_argument("--force", action="store_true", help="overwrite FILE")
+    command.add_argument("--live", action="store_true", help="watch it, round after round")
+    command.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="with --live: 0.1 to 1000")
+    command.add_argument("--seed", type=_seed, metavar="N", help="other draws (default: the scenario's)")
+    command.add_argument("--policy", metavar="P[,P…]", help="plan under another policy; several are compared")
+    command.add_argument("--json", action="store_true", help="JSON on stdout; absent values are null")
+    _source_options(command)
+    _screen_options(command)
+    command.set_defaults(module="simulate")
+
+
 def _retune(commands: Commands) -> None:
     command = commands.add_parser("retune", help="compare plan and telemetry, and try bounded changes on what came")
     command.add_argument("trace", help="a capture, or sample:NAME")
@@ -282,6 +300,16 @@ def _within(text: str, low: float, high: float) -> float:
 
 def _speed(text: str) -> float:
     return _within(text, 0.1, 1000)
+
+
+def _seed(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if not 0 <= value < 1 << 62:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 2^62")
+    return value
 
 
 def _hertz(text: str) -> float:
