@@ -23,7 +23,7 @@ _EPILOG = """\
 examples:
   fusetui                                    watch the simulated accelerator
   fusetui simulate --list                    other things to watch happen, from the model
-  fusetui replay sample:torch-block          a capture that ships with fusetui
+  fusetui replay sample:torch-serving        a capture that ships with fusetui
   fusetui replay trace.json.gz --speed 0.5   a profiler trace, played at half speed
   fusetui live host                          this machine: CPUs, run-queue waits, pressure
   fusetui live unix:/tmp/fusetui.sock        any program that streams Arrow telemetry
