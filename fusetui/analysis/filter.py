@@ -13,10 +13,9 @@ An absent value satisfies `!=` and `!~` and nothing else. Wait, service and late
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,21 +23,20 @@ import pyarrow as pa
 from fusetui.analysis.arrays import Bools, Ints
 from fusetui.analysis.columns import NULL, dictionary_key, plain
 from fusetui.analysis.durations import LATENCY, SERVICE, WAIT, durations
+from fusetui.analysis.expression.boolean import BooleanParser
+from fusetui.analysis.expression.lexer import DURATIONS as UNITS
+from fusetui.analysis.expression.lexer import Cursor, Token
+from fusetui.analysis.expression.lexer import ExpressionError as FilterError
 from fusetui.telemetry.text import safe_text
+
+__all__ = ["Filter", "FilterError", "FilterParser", "parse_filter"]
 
 Mask = Callable[[pa.RecordBatch], Bools]
 
 TEXT_FIELDS: Final = ("name", "stream", "host", "kind", "plan", "mapping", "shape")
 NUMBER_FIELDS: Final = ("device", "core", "request")
 DURATION_FIELDS: Final = (WAIT, SERVICE, LATENCY, "launch")
-UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-MAX_CHARS: Final = 2000
-MAX_DEPTH: Final = 50
 
-_TOKEN: Final = re.compile(
-    r"""\s*(?:(?P<text>"[^"]*"|'[^']*')|(?P<op>!=|!~|<=|>=|=|~|<|>)|(?P<bracket>[()])"""
-    r"""|(?P<number>-?\d+(?:\.\d+)?)(?P<unit>[a-zµ]*)(?![\w./*])|(?P<word>[^\s()"'=!<>~]+))"""
-)
 _COMPARE: Final[dict[str, Callable[[Ints, int | float], Bools]]] = {
     "=": np.equal,
     "!=": np.not_equal,
@@ -47,22 +45,6 @@ _COMPARE: Final[dict[str, Callable[[Ints, int | float], Bools]]] = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-
-
-class FilterError(ValueError):
-    """A filter that is not understood; str() is three lines: what is wrong, the filter, a caret under the fault."""
-
-    def __init__(self, what: str, text: str, at: int) -> None:
-        self.what, self.at = what, at
-        super().__init__(f"{what}\n{safe_text(text, MAX_CHARS)}\n{' ' * at}^")
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    unit: str
-    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,132 +66,61 @@ def parse_filter(text: str) -> Filter | None:
     """The filter that `text` describes; None when it is blank. Raises FilterError."""
     if not text.strip():
         return None
-    if len(text) > MAX_CHARS:
-        raise FilterError(f"a filter has at most {MAX_CHARS} characters", text[:40], 0)
-    return Filter(text, _Parser(text).parse())
+    return Filter(text, FilterParser(Cursor(text, "a filter")).whole())
 
 
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = list(_tokens(text))
-        self._next = 0
-        self._depth = 0
+class FilterParser(BooleanParser[Mask]):
+    """Comparisons of the fields of a row."""
 
-    def parse(self) -> Mask:
-        mask = self._either()
-        if self._here().kind != "end":
-            self._fail("expected `and`, `or` or the end")
-        return mask
+    def joined(self, word: str, left: Mask, right: Mask) -> Mask:
+        """Both masks, or either."""
+        how = np.logical_and if word == "and" else np.logical_or
+        return lambda batch: how(left(batch), right(batch))
 
-    def _here(self) -> _Token:
-        return self._tokens[self._next]
+    def negated(self, inner: Mask) -> Mask:
+        """The other rows."""
+        return lambda batch: ~inner(batch)
 
-    def _take(self) -> _Token:
-        token = self._here()
-        self._next += token.kind != "end"
-        return token
-
-    def _fail(self, what: str, token: _Token | None = None) -> NoReturn:
-        raise FilterError(what, self._text, (token or self._here()).at)
-
-    def _is_word(self, word: str) -> bool:
-        return self._here().kind == "word" and self._here().text.lower() == word
-
-    def _either(self) -> Mask:
-        mask = self._both()
-        while self._is_word("or"):
-            self._take()
-            mask = _joined(np.logical_or, mask, self._both())
-        return mask
-
-    def _both(self) -> Mask:
-        mask = self._not()
-        while self._is_word("and"):
-            self._take()
-            mask = _joined(np.logical_and, mask, self._not())
-        return mask
-
-    def _not(self) -> Mask:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            self._fail(f"nested more than {MAX_DEPTH} deep")
-        try:
-            if self._is_word("not"):
-                self._take()
-                inner = self._not()
-                return lambda batch: ~inner(batch)
-            if self._here().text == "(" and self._here().kind == "bracket":
-                self._take()
-                mask = self._either()
-                if self._here().text != ")":
-                    self._fail("expected )")
-                self._take()
-                return mask
-            return self._comparison()
-        finally:
-            self._depth -= 1
-
-    def _comparison(self) -> Mask:
-        field = self._take()
+    def comparison(self) -> Mask:
+        """Field, operator, value."""
+        cursor = self.cursor
+        field = cursor.take()
         if field.kind != "word":
-            self._fail("expected a field, like stream or wait", field)
+            raise cursor.error("expected a field, like stream or wait", field)
         name = field.text.lower()
         if name not in TEXT_FIELDS + NUMBER_FIELDS + DURATION_FIELDS:
             every = " ".join(TEXT_FIELDS + NUMBER_FIELDS + DURATION_FIELDS)
-            self._fail(f"no field {safe_text(field.text, 40)}; there are: {every}", field)
-        op = self._take()
+            raise cursor.error(f"no field {safe_text(field.text, 40)}; there are: {every}", field)
+        op = cursor.take()
         if op.kind != "op":
-            self._fail("expected one of = != ~ !~ < <= > >=", op)
-        value = self._take()
+            raise cursor.error("expected one of = != ~ !~ < <= > >=", op)
+        value = cursor.take()
         if value.kind not in ("text", "word", "number"):
-            self._fail("expected a value", value)
+            raise cursor.error("expected a value", value)
         if name in TEXT_FIELDS:
             return self._text_test(name, op, value)
         return self._number_test(name, op, value)
 
-    def _text_test(self, name: str, op: _Token, value: _Token) -> Mask:
+    def _text_test(self, name: str, op: Token, value: Token) -> Mask:
         if op.text not in ("=", "!=", "~", "!~"):
-            self._fail(f"{name} is text: use = != ~ !~", op)
+            raise self.cursor.error(f"{name} is text: use = != ~ !~", op)
         wanted = value.text + value.unit
         test: Callable[[str], bool] = wanted.__eq__ if op.text.endswith("=") else _pattern(wanted)
         return _TextMask(name, test, negated=op.text.startswith("!"))
 
-    def _number_test(self, name: str, op: _Token, value: _Token) -> Mask:
+    def _number_test(self, name: str, op: Token, value: Token) -> Mask:
         if op.text not in _COMPARE:
-            self._fail(f"{name} is a number: use = != < <= > >=", op)
+            raise self.cursor.error(f"{name} is a number: use = != < <= > >=", op)
         if value.kind != "number":
-            self._fail("expected a number", value)
+            raise self.cursor.error("expected a number", value)
         number: int | float = float(value.text) if "." in value.text else int(value.text)
         if name in DURATION_FIELDS:
             if value.unit not in UNITS and number != 0:
-                self._fail("a duration needs a unit: ns us ms s", value)
+                raise self.cursor.error("a duration needs a unit: ns us ms s", value)
             number *= UNITS.get(value.unit, 1)
         elif value.unit:
-            self._fail(f"{name} has no unit", value)
+            raise self.cursor.error(f"{name} has no unit", value)
         return _NumberMask(name, op.text, number)
-
-
-def _tokens(text: str) -> list[_Token]:
-    found = []
-    at = 0
-    while text[at:].strip():
-        match = _TOKEN.match(text, at)
-        if match is None:
-            fault = at + len(text[at:]) - len(text[at:].lstrip())
-            what = "a quote is not closed" if text[fault] in "\"'" else "not understood"
-            raise FilterError(what, text, fault)
-        kind = match.lastgroup if match.lastgroup != "unit" else "number"
-        assert kind is not None
-        word = match.group(kind)
-        unit = match.group("unit") or "" if kind == "number" else ""
-        found.append(_Token(kind, word[1:-1] if kind == "text" else word, unit, match.start(kind)))
-        at = match.end()
-    return [*found, _Token("end", "", "", len(text.rstrip()))]
-
-
-def _joined(how: Callable[[Bools, Bools], Bools], left: Mask, right: Mask) -> Mask:
-    return lambda batch: how(left(batch), right(batch))
 
 
 def _pattern(wanted: str) -> Callable[[str], bool]:

@@ -1,0 +1,64 @@
+"""Means and shares before and after."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Final
+
+from fusetui.analysis.intervals.ratio import Ratio
+
+_NORMAL: Final = NormalDist()
+MIN_ITEMS: Final = 5
+"""Below this a mean has no error worth the name."""
+
+
+def mean_ratio(
+    n: tuple[int, int], total: tuple[float, float], squares: tuple[float, float], *, level: float = 0.95
+) -> Ratio:
+    """The ratio of two means from counts, sums and sums of squares: Welch's errors, on the log scale for the ratio.
+
+    Sides of one value throughout (a count that never varies) have an interval of no width: they are known exactly.
+    """
+    if not all(n):
+        return Ratio(*n, why="no samples")
+    before, after = (t / k for t, k in zip(total, n, strict=True))
+    ratio = after / before if before > 0.0 else None
+    if min(n) < MIN_ITEMS:
+        return Ratio(*n, before, after, ratio, why=f"a mean needs n ≥ {MIN_ITEMS}, have {n[0]} and {n[1]}")
+    errors = [
+        math.sqrt(max(s / k - (t / k) ** 2, 0.0) / (k - 1)) for k, t, s in zip(n, total, squares, strict=True)
+    ]
+    z = _NORMAL.inv_cdf((1.0 + level) / 2.0)
+    shift, wide = after - before, z * math.hypot(*errors)
+    low = high = None
+    if ratio is not None and after > 0.0:
+        reach = z * math.hypot(errors[0] / before, errors[1] / after)
+        low, high = ratio * math.exp(-min(reach, 700.0)), ratio * math.exp(min(reach, 700.0))
+    return Ratio(*n, before, after, ratio, low, high, shift - wide, shift + wide)
+
+
+def share_interval(hits: float, n: int, *, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of a share (JASA 22, 1927), n > 0."""
+    z = _NORMAL.inv_cdf((1.0 + level) / 2.0)
+    share, room = hits / n, z * z / n
+    centre = (share + room / 2.0) / (1.0 + room)
+    wide = z / (1.0 + room) * math.sqrt(share * (1.0 - share) / n + room / (4.0 * n))
+    return max(centre - wide, 0.0), min(centre + wide, 1.0)
+
+
+def share_ratio(hits: tuple[float, float], n: tuple[int, int], *, level: float = 0.95) -> Ratio:
+    """Shares before and after: Newcombe's interval of the difference (1998, method 10), Katz's of the ratio."""
+    if not all(n):
+        return Ratio(*n, why="no samples")
+    old, new = (h / k for h, k in zip(hits, n, strict=True))
+    (old_low, old_high), (new_low, new_high) = (share_interval(h, k, level=level) for h, k in zip(hits, n, strict=True))
+    shift = new - old
+    low_shift = shift - math.hypot(new - new_low, old_high - old)
+    high_shift = shift + math.hypot(new_high - new, old - old_low)
+    low = high = None
+    if min(hits) > 0:
+        error = math.sqrt(sum((1.0 - h / k) / h for h, k in zip(hits, n, strict=True)))
+        reach = _NORMAL.inv_cdf((1.0 + level) / 2.0) * error
+        low, high = new / old * math.exp(-reach), new / old * math.exp(reach)
+    return Ratio(*n, old, new, new / old if old > 0.0 else None, low, high, low_shift, high_shift)
