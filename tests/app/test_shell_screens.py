@@ -32,6 +32,7 @@ def fixed_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model's numbers change with the model, these screens must not."""
     monkeypatch.setattr("fusetui.app.planner.make_planned", fake_planned)
     monkeypatch.setattr("fusetui.analysis.recover.captured_from", lambda *_: "no input shapes in this capture")
+    monkeypatch.setattr("fusetui.analysis.twin.twin_of", lambda *_: "too few requests ended: choose a longer window")
 
 
 async def settle(pilot: Pilot[Any]) -> None:
