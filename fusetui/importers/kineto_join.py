@@ -53,17 +53,17 @@ def graph_nodes(device: npt.NDArray[Any], launch: Ints) -> Ints:
     rows = np.flatnonzero(device["correlation"] != 0)
     if not len(rows):
         return nodes
-    part = device[rows]
-    owner = np.where(launch[rows] >= 0, launch[rows], -2 - part["correlation"])
+    owner = np.where(launch[rows] >= 0, launch[rows], -2 - device["correlation"][rows])
     _, inverse, counts = np.unique(owner, return_inverse=True, return_counts=True)
     several = counts[inverse] > 1
-    rows, part, inverse = rows[several], part[several], inverse[several]
+    rows, inverse = rows[several], inverse[several]
     if not len(rows):
         return nodes
-    order = np.lexsort((part["end"], part["start"], part["stream"], part["device"], inverse))
+    stream, number, start, end = (device[name][rows] for name in ("stream", "device", "start", "end"))
+    order = np.lexsort((end, start, stream, number, inverse))
     same = np.ones(len(order), np.bool_)
     same[0] = False
-    for key in (inverse, part["device"], part["stream"]):
+    for key in (inverse, number, stream):
         same[1:] &= key[order][1:] == key[order][:-1]
     position = np.arange(len(order))
     nodes[rows[order]] = position - np.maximum.accumulate(np.where(same, 0, position))
@@ -75,9 +75,9 @@ def overlaps(device: npt.NDArray[Any]) -> int:
     if len(device) < 2:
         return 0
     order = np.lexsort((device["end"], device["start"], device["stream"], device["device"]))
-    rows = device[order]
-    same = (rows["stream"][1:] == rows["stream"][:-1]) & (rows["device"][1:] == rows["device"][:-1])
-    return int((same & (rows["start"][1:] < rows["end"][:-1])).sum())
+    stream, number, start, end = (device[name][order] for name in ("stream", "device", "start", "end"))
+    same = (stream[1:] == stream[:-1]) & (number[1:] == number[:-1])
+    return int((same & (start[1:] < end[:-1])).sum())
 
 
 def step_of(times: Ints, steps: npt.NDArray[Any]) -> Ints:

@@ -112,7 +112,7 @@ class Reader:
             correlation=np.maximum(found["correlation_id"][rows], 0),
             step=step,
             name=names,
-            line=np.full(len(rows), line),
+            stream=np.full(len(rows), line),
             plan=self._plan_codes(found["hlo_module"][rows], found["program_id"][rows]),
             device=np.clip(found["device_ordinal"][rows], -1, _I32_MAX),
             op=found["hlo_op"][rows] > 0,

@@ -108,7 +108,7 @@ class _Trace:
             correlation=_whole([a.correlation_id for a in args], 0),
             step=_whole([a.step_num for a in args], -1),
             name=profile.names.codes([event.name for event in events]),
-            line=self.tracks.codes(events),
+            stream=self.tracks.codes(events),
             plan=np.array(plans, np.int32),
             device=np.minimum(_whole([a.device_ordinal for a in args], -1), np.iinfo(np.int32).max),
             op=np.array([a.hlo_op is not None for a in args], np.bool_),

@@ -19,7 +19,7 @@ ROW: Final = np.dtype(
         ("correlation", "i8"),  # of a launch call and the work it enqueued; 0: none
         ("step", "i8"),  # number of a step annotation; -1: none
         ("name", "i4"),
-        ("line", "i4"),
+        ("stream", "i4"),  # code of the line
         ("plan", "i4"),  # code of the compiled module; -1: none
         ("device", "i4"),  # as the event itself has it; -1: not at all
         ("op", "?"),  # an operation of a compiled module

@@ -44,7 +44,7 @@ def found_in(profile: Profile, shift: int | None) -> Found:
     rows, lines = profile.rows.table(), profile.lines
     streamed = streamed_planes(lines)
     on_device = np.array([is_work_line(line, streamed) for line in lines], np.bool_)
-    work = rows[on_device[rows["line"]]]
+    work = rows[on_device[rows["stream"]]]
     calls, steps = _host_calls(rows, lines), _steps(rows, lines)
     notes = []
     if len(np.unique(steps["number"])) < len(steps):
@@ -52,7 +52,7 @@ def found_in(profile: Profile, shift: int | None) -> Found:
         steps = np.sort(steps, order=["start", "end"])
         steps["number"] = np.arange(len(steps))
     if not len(work):
-        work = rows[_on(lines, HOST)[rows["line"]] & rows["op"] & (rows["correlation"] == 0)]
+        work = rows[_on(lines, HOST)[rows["stream"]] & rows["op"] & (rows["correlation"] == 0)]
         if len(work):
             notes.append("no device planes: operations of compiled modules on the host are shown")
             calls = calls[:0]
@@ -60,9 +60,9 @@ def found_in(profile: Profile, shift: int | None) -> Found:
     if not whole.all():
         work = work[whole]
         notes.append(f"operations that contain others (while, call) left out: {len(whole) - len(work):,}")
-    work = _placed(work, lines)
     if not len(work):
         return Found([], {}, notes)
+    _number_devices(work, lines)
     zero = shift if shift is not None else -int(min(part["start"].min() for part in (work, calls, steps) if len(part)))
     launch = launch_of(work, calls)
     notes += _notes(work, launch)
@@ -103,20 +103,20 @@ def is_work_line(line: Line, streamed: set[str]) -> bool:
 
 
 def _host_calls(rows: Table, lines: Sequence[Line]) -> Table:
-    chosen = rows[_on(lines, HOST)[rows["line"]] & (rows["correlation"] != 0)]
+    chosen = rows[_on(lines, HOST)[rows["stream"]] & (rows["correlation"] != 0)]
     calls = np.empty(len(chosen), LAUNCH)
     for name in ("correlation", "start", "end"):
         calls[name] = chosen[name]
-    calls["thread"] = chosen["line"]
+    calls["thread"] = chosen["stream"]
     return calls
 
 
 def _steps(rows: Table, lines: Sequence[Line]) -> Table:
     """Step annotations of the host, else the steps of the first device that has some."""
-    found = rows[_on(lines, HOST)[rows["line"]] & (rows["step"] >= 0)]
+    found = rows[_on(lines, HOST)[rows["stream"]] & (rows["step"] >= 0)]
     if not len(found):
         marked = [i for i, line in enumerate(lines) if line.plane.startswith(DEVICE) and line.name == STEP_LINE]
-        found = next((part for i in marked if len(part := rows[(rows["line"] == i) & (rows["step"] >= 0)])), found)
+        found = next((part for i in marked if len(part := rows[(rows["stream"] == i) & (rows["step"] >= 0)])), found)
     steps = np.empty(len(found), STEP)
     for name, source in (("number", "step"), ("start", "start"), ("end", "end")):
         steps[name] = found[source]
@@ -125,30 +125,25 @@ def _steps(rows: Table, lines: Sequence[Line]) -> Table:
 
 def _containers(rows: Table) -> npt.NDArray[np.bool_]:
     """Which rows hold the next row of their line and so are no work of their own. Shape (rows,)."""
-    order = np.lexsort((-rows["end"], rows["start"], rows["line"]))
-    row = rows[order]
+    plain = np.flatnonzero(rows["correlation"] == 0)  # kernels do not nest
     result = np.zeros(len(rows), np.bool_)
-    if len(rows) > 1:
-        first, after = row[:-1], row[1:]
-        holds = (first["line"] == after["line"]) & (after["start"] < first["end"]) & (after["end"] <= first["end"])
-        # Two operations of one time are a tie of the clock, not a loop and its body.
-        holds &= (after["start"] > first["start"]) | (after["end"] < first["end"])
-        holds &= first["correlation"] == 0  # kernels do not nest
-        result[order[:-1]] = holds
+    if len(plain) < 2:
+        return result
+    line, start, end = (rows[name][plain] for name in ("stream", "start", "end"))
+    order = np.lexsort((-end, start, line))
+    line, start, end = line[order], start[order], end[order]
+    holds = (line[:-1] == line[1:]) & (start[1:] < end[:-1]) & (end[1:] <= end[:-1])
+    # Two operations of one time are a tie of the clock, not a loop and its body.
+    holds &= (start[1:] > start[:-1]) | (end[1:] < end[:-1])
+    result[plain[order[:-1]]] = holds
     return result
 
 
-def _placed(work: Table, lines: Sequence[Line]) -> Table:
-    """Rows with the names the joins know, `stream` for the line, and the device number of the plane."""
+def _number_devices(work: Table, lines: Sequence[Line]) -> None:
+    """Put the number of the device into rows whose plane has one."""
     numbers = [int(match[1]) if (match := _NUMBER.search(line.plane)) else -1 for line in lines]
-    device = np.array(numbers, np.int32)[work["line"]]
-    placed = np.empty(
-        len(work), [*((name, work.dtype[name]) for name in work.dtype.names or () if name != "line"), ("stream", "i4")]
-    )
-    for name in placed.dtype.names or ():
-        placed[name] = work["line" if name == "stream" else name]
-    placed["device"] = np.where(device >= 0, device, work["device"])
-    return placed
+    device = np.array(numbers, np.int32)[work["stream"]]
+    work["device"] = np.where(device >= 0, device, work["device"])
 
 
 def _columns(work: Table, launch: Ints, calls: Table, steps: Table, shift: int) -> Any:

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -170,11 +171,109 @@ def rocprof_csv() -> Format:
     return Format("rocprof_csv", write, peer)
 
 
+def chrome() -> Format:
+    def write(path: Path, events: int) -> None:
+        with path.open("w") as out:
+            out.write('{"traceEvents":[\n')
+            for i in range(1, events):
+                event = {"ph": "X", "name": f"kernel_{i % 200}", "cat": "op", "pid": 1, "tid": i % 8, "ts": i + 0.125,
+                         "dur": 0.875, "args": {"grid": [4, 1, 1], "bytes": i}}  # fmt: skip
+                out.write(json.dumps(event) + ("\n]}" if i == events - 1 else ",\n"))
+
+    def peer(path: Path) -> int:
+        rows = [
+            (e["name"], round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000), e["tid"])
+            for e in json.loads(path.read_bytes())["traceEvents"]
+            if e.get("ph") == "X"
+        ]
+        rows.sort(key=lambda row: row[2])
+        return len(rows)
+
+    return Format("chrome", write, peer)
+
+
+_XPLANE: dict[str, tuple[tuple[str, int, str], ...]] = {
+    "Stat": (("metadata_id", 1, "int64"), ("uint64_value", 3, "uint64"), ("ref_value", 7, "uint64")),
+    "Event": (("metadata_id", 1, "int64"), ("offset_ps", 2, "int64"), ("duration_ps", 3, "int64"),
+              ("stats", 4, "Stat")),
+    "Line": (("id", 1, "int64"), ("name", 2, "string"), ("timestamp_ns", 3, "int64"), ("events", 4, "Event")),
+    "Named": (("id", 1, "int64"), ("name", 2, "string")),
+    "Entry": (("key", 1, "int64"), ("value", 2, "Named")),
+    "Plane": (("id", 1, "int64"), ("name", 2, "string"), ("lines", 3, "Line"), ("event_metadata", 4, "Entry"),
+              ("stat_metadata", 5, "Entry")),
+    "Space": (("planes", 1, "Plane"),),
+}  # fmt: skip
+_SINGLE = {"value"}
+
+
+def _space() -> Any:
+    """An empty XSpace message, of the fields above."""
+    from importlib import import_module
+
+    parts = ("descriptor_pb2", "descriptor_pool", "message_factory")
+    descriptor_pb2, descriptor_pool, message_factory = (import_module(f"google.protobuf.{part}") for part in parts)
+    file = descriptor_pb2.FileDescriptorProto(name="bench_xplane.proto", syntax="proto3")
+    for name, fields in _XPLANE.items():
+        message = file.message_type.add(name=name)
+        for field, number, kind in fields:
+            added = message.field.add(name=field, number=number, label=1)
+            if kind in _XPLANE:
+                added.type, added.type_name, added.label = 11, f".{kind}", 1 if field in _SINGLE else 3
+            else:
+                added.type = {"int64": 3, "uint64": 4, "string": 9}[kind]
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("Space"))()
+
+
+def xplane() -> Format:
+    def write(path: Path, events: int) -> None:
+        space = _space()
+        device, host = space.planes.add(name="/device:GPU:0"), space.planes.add(name="/host:CPU")
+        lines = [device.lines.add(name=f"Stream #{i}(Kernel)") for i in range(4)]
+        calls = host.lines.add(name="Host Threads/1")
+        for plane in (device, host):
+            for key, name in enumerate(("correlation_id", "hlo_op", "hlo_module", "jit_f"), 1):
+                plane.stat_metadata.add(key=key).value.name = name
+            for key in range(200):
+                plane.event_metadata.add(key=key + 1).value.name = f"kernel_{key}"
+        for i in range(1, events // 2):
+            call = calls.events.add(metadata_id=1, offset_ps=i * 10_000_000, duration_ps=5_000_000)
+            call.stats.add(metadata_id=1, uint64_value=i)
+            work = lines[i % 4].events.add(metadata_id=1 + i % 200, offset_ps=i * 10_000_000 + 8, duration_ps=7_000_000)
+            work.stats.add(metadata_id=1, uint64_value=i)
+            work.stats.add(metadata_id=2, ref_value=4)
+            work.stats.add(metadata_id=3, ref_value=4)
+        path.write_bytes(space.SerializeToString())
+
+    def peer(path: Path) -> int:
+        space = _space()
+        space.ParseFromString(path.read_bytes())
+        calls, rows = {}, []
+        for plane in sorted(space.planes, key=lambda plane: plane.name.startswith("/device:")):
+            names = {entry.key: entry.value.name for entry in plane.event_metadata}
+            stats = {entry.key: entry.value.name for entry in plane.stat_metadata}
+            for line in plane.lines:
+                for event in line.events:
+                    start = line.timestamp_ns * 1000 + event.offset_ps
+                    key = next((s.uint64_value for s in event.stats if stats[s.metadata_id] == "correlation_id"), 0)
+                    if plane.name.startswith("/host:"):
+                        calls[key] = start + event.duration_ps
+                    else:
+                        rows.append((names[event.metadata_id], start, start + event.duration_ps, calls.get(key)))
+        rows.sort(key=lambda row: row[2])
+        return len(rows)
+
+    return Format("xplane", write, peer)
+
+
 FORMATS: dict[str, Callable[[], Format]] = {
     "nsys": nsys,
     "rpd": rpd,
     "rocprof_json": rocprof_json,
     "rocprof_csv": rocprof_csv,
+    "chrome": chrome,
+    "xplane": xplane,
 }
 
 
