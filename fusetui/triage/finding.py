@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 Bottleneck = Literal[
@@ -21,6 +20,7 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("breach", "warn", "info")
 Confidence = Literal["sure", "likely", "possible"]
 """sure: counted or measured; likely: measured, another reading is left open; possible: one sign of it."""
 Stage = Literal["compile plan", "runtime queue", "core placement", "completion"]
+SubjectKind = Literal["", "stream", "core", "shape", "counter", "group"]
 Presence = Literal["full", "partial", "none"]
 
 
@@ -56,12 +56,13 @@ class Finding:
     """Something an on-call engineer should know.
 
     id             of the rule, e.g. "queueing/tail"; with `subject` it is known by across snapshots
-    subject        what of: a stream, core, plan, counter; "" for all of the trace
+    subject        what of, "" for all of the trace; subject_kind says what that is: a stream, core, shape, counter
     sentence       one line: what is wrong, since when where that is known, with its numbers
     bottleneck     class, None where it names none; then topic tells what it is about
     stage          of the pipeline; None where it is of no stage
     severity       breach: against an objective or the evidence itself is broken; warn: look; info: good to know
-    share          of the latency of the slowest items (0..1), None where it cannot be told
+    share          of the latency of the slowest items (0..1): time, None where it cannot be told
+    cause          share that is its doing, by the twin, or with the wait behind it: what findings are ranked by
     since_ns       since when, None: unknown, or all the window
     does_not_prove what the evidence leaves open
     contradicts    ids of findings that it speaks against, or that it puts in doubt
@@ -78,8 +79,10 @@ class Finding:
     bottleneck: Bottleneck | None = None
     topic: Topic = "tail"
     subject: str = ""
+    subject_kind: SubjectKind = ""
     stage: Stage | None = None
     share: float | None = None
+    cause: float | None = None
     since_ns: int | None = None
     evidence: tuple[Fact, ...] = ()
     does_not_prove: tuple[str, ...] = ()
@@ -115,11 +118,10 @@ class EvidenceRow:
 class Triage:
     """All that the rules say of a snapshot.
 
-    findings        ranked: severity, then share of the tail, then confidence
+    findings        ranked: severity, then cause (else share of the tail), then confidence
     matrix          five kinds of evidence, always all of them
     quiet           nothing above info: no findings to act on. Says nothing where `judged` is False
     judged          whether there was enough to judge at all; why_not says what was missing
-    silent          rules that could not be asked, by id, with the reason
     """
 
     findings: tuple[Finding, ...] = ()
@@ -127,7 +129,6 @@ class Triage:
     quiet: bool = True
     judged: bool = True
     why_not: str = ""
-    silent: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def contradictions(self) -> tuple[Finding, ...]:

@@ -1,22 +1,104 @@
-"""What rules may read: a snapshot, and what comes with it."""
+"""What rules may read: a snapshot, what comes with it, and what is worked out of it once for all rules."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
+from fusetui.analysis.attribution.parts import STAGES
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.telemetry.header import Header
+from fusetui.triage.blame import Blame, blame_of
+from fusetui.triage.finding import Bottleneck, Confidence, Severity, Stage
+from fusetui.triage.slots import Contrast, contrast_of
 
 if TYPE_CHECKING:
     from fusetui.analysis.attribution.causes import Causes
+    from fusetui.analysis.planned import GroupRow
+
+Trouble = Literal["breach", "left", "long", ""]
+
+NAMED: Final = 0.1
+"""Share of the slowest latency from which a bottleneck is named: below, taking it away would not show."""
+LONG: Final = 5.0
+"""p99 over the median from which a tail is long by itself, where most of it is not planned work."""
+MOST: Final = 0.5
+_NOBODY: Final = Blame()
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """snapshot: the window; header: of its trace; causes: of the same window; baseline: another one to compare with."""
+    """snapshot: the window; header: of its trace; causes: of the same window; baseline: another one to compare with.
+
+    blame     whose doing the tail is
+    contrast  the slots in which the tail was made, and calm ones
+    trouble   why the tail is worth a warning: p99 is over the objective; a stage left its budget; p99 is LONG times the
+              median and most of it is not planned work; "": it is not
+    groups    of the plan, measured beside predicted
+    """
 
     snapshot: Snapshot
     header: Header
-    causes: Causes | None = None
-    baseline: Snapshot | None = None
+    causes: Causes | None
+    baseline: Snapshot | None
+    blame: Mapping[Bottleneck, Blame]
+    contrast: Contrast | None
+    trouble: Trouble
+    groups: tuple[GroupRow, ...] = ()
+
+    def blamed(self, name: Bottleneck) -> Blame:
+        """Its share, of nothing where it is not known."""
+        return self.blame.get(name, _NOBODY)
+
+    def severity(self, name: Bottleneck) -> Severity:
+        """Of a finding about the tail."""
+        if not self.trouble or self.blamed(name).cause < NAMED:
+            return "info"
+        return "breach" if self.trouble == "breach" else "warn"
+
+    def since(self, stage: Stage) -> int | None:
+        """When a stage left its budget, None: it did not, or all the window."""
+        time = self.snapshot.tail_time
+        return None if time is None or not time.stages else time.stages[STAGES.index(stage)].left_ns
+
+    def confidence(self, name: Bottleneck) -> tuple[Confidence, str]:
+        """How sure a share of the tail is, and why."""
+        blame = self.blamed(name)
+        if blame.how == "twin":
+            return "likely", f"simulated with and without it; {self.causes.fit if self.causes else ''}"
+        if blame.how == "behind":
+            return (
+                "likely",
+                "goes with the slots that are slow; what waits behind it is counted to it, no twin was asked",
+            )
+        return "possible", "share of time, which is not cause: no twin was asked"
+
+
+def measures_of(
+    snapshot: Snapshot,
+    header: Header | None = None,
+    causes: Causes | None = None,
+    baseline: Snapshot | None = None,
+    groups: Sequence[GroupRow] = (),
+) -> Measures:
+    """The measures of a snapshot."""
+    header = header or snapshot.header
+    blame = blame_of(snapshot, causes)
+    trouble = _trouble(snapshot, header.slo_ns)
+    return Measures(snapshot, header, causes, baseline, blame, contrast_of(snapshot), trouble, tuple(groups))
+
+
+def _trouble(snapshot: Snapshot, slo_ns: int | None) -> Trouble:
+    latency, time = snapshot.latency, snapshot.tail_time
+    if slo_ns is not None and (latency.p99_ns or latency.p95_ns or 0) > slo_ns:
+        return "breach"
+    if time is None:
+        return ""
+    if time.first is not None:
+        return "left"
+    slowest = time.extreme or time.tail
+    planned = slowest.shares[3] + slowest.shares[8]
+    tail_ns, median_ns = latency.p99_ns or latency.p95_ns, latency.p50_ns
+    stretched = tail_ns is not None and median_ns is not None and tail_ns >= LONG * max(median_ns, 1)
+    return "long" if stretched and planned < MOST and slo_ns is None else ""

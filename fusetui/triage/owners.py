@@ -1,25 +1,117 @@
-"""Who owns a finding: rules in `owners.toml`, the last that fits decides.
+"""Who owns a finding: rules in `owners.toml`, of those that fit the last one decides.
 
     [[owner]]
     name = "sched-team"
     class = "queueing"
     stream = "prefill*"
 
-`class` is a bottleneck or the topic of a finding without one; `stream`, `name` and `plan` are patterns with `*` on what the finding is about.
-A key that is left out fits all.
+A rule has `name`, who owns it, and patterns in which `*` stands for anything: `class` of the bottleneck, or of the
+topic where there is none; `stream`, `core`, `shape` or `counter`, what the finding is about; `plan`, of the trace's
+plans (one that fits is enough). A key left out fits all.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, get_args
 
-from fusetui.triage.finding import Finding
+from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.text import safe_text
+from fusetui.triage.finding import BOTTLENECKS, Finding, Topic
+
+SUBJECTS: Final = ("stream", "core", "shape", "counter")
+KEYS: Final = ("name", "class", *SUBJECTS, "plan")
+CLASSES: Final = (*BOTTLENECKS, *get_args(Topic))
+MAX_BYTES: Final = 1 << 20
+MAX_CHARS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerRule:
+    """Patterns, None: fits all. subjects: (what it names, pattern)."""
+
+    name: str
+    of_class: str | None = None
+    subjects: tuple[tuple[str, str], ...] = ()
+    plan: str | None = None
+
+    def fits(self, finding: Finding, plans: Sequence[str]) -> bool:
+        """Whether all its patterns fit."""
+        if self.of_class is not None and not fnmatchcase(finding.bottleneck or finding.topic, self.of_class):
+            return False
+        if self.plan is not None and not any(fnmatchcase(plan, self.plan) for plan in plans):
+            return False
+        return all(kind == finding.subject_kind and fnmatchcase(finding.subject, text) for kind, text in self.subjects)
 
 
 @dataclass(frozen=True, slots=True)
 class Owners:
     """Rules of one file, in order."""
 
-    def owned(self, finding: Finding) -> Finding:
-        """The finding with its owner."""
-        return finding
+    rules: tuple[OwnerRule, ...] = ()
+
+    def owned(self, finding: Finding, plans: Sequence[str] = ()) -> Finding:
+        """The finding with its owner; plans: names of the trace's plans."""
+        fitting = [rule.name for rule in self.rules if rule.fits(finding, plans)]
+        return replace(finding, owner=fitting[-1]) if fitting else finding
+
+
+def default_path() -> Path:
+    """`owners.toml` in the user's config folder."""
+    config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(config) / "fusetui" / "owners.toml"
+
+
+def load_owners(path: str | Path | None = None) -> Owners:
+    """The owners in a file; None: in the config folder, nobody where it has none. Raises TelemetryError."""
+    where = default_path() if path is None else Path(path)
+    try:
+        with where.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        if path is None:
+            return Owners()
+        raise TelemetryError(str(where), "there is no such file", "name an owners.toml") from None
+    except OSError as error:
+        raise TelemetryError(str(where), f"cannot be read ({error.strerror})") from None
+    if len(raw) > MAX_BYTES:
+        raise TelemetryError(str(where), "over the limit of 1 MiB")
+    try:
+        return owners_of(tomllib.loads(raw.decode("utf-8")), str(where))
+    except UnicodeDecodeError:
+        raise TelemetryError(str(where), "not UTF-8 text") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise TelemetryError(str(where), f"not TOML: {error}") from None
+
+
+def owners_of(document: dict[str, Any], where: str) -> Owners:
+    """The owners in a document that was read. Raises TelemetryError naming the key."""
+    for key in document:
+        if key != "owner":
+            raise TelemetryError(where, f"unknown key {key!r}", "rules are tables [[owner]]")
+    rules = document.get("owner", [])
+    if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
+        raise TelemetryError(where, "owner is not a list of tables", "write [[owner]]")
+    return Owners(tuple(_rule(rule, f"{where}: owner {number}") for number, rule in enumerate(rules, 1)))
+
+
+def _rule(fields: dict[str, Any], where: str) -> OwnerRule:
+    for key, value in fields.items():
+        if key not in KEYS:
+            raise TelemetryError(where, f"unknown key {key!r}", f"there are: {', '.join(KEYS)}")
+        if not isinstance(value, str) or not value.strip():
+            raise TelemetryError(where, f"{key} is not a text")
+        if len(value) > MAX_CHARS:
+            raise TelemetryError(where, f"{key} is over {MAX_CHARS} characters")
+    if "name" not in fields:
+        raise TelemetryError(where, "name is missing", "say who owns it")
+    of_class = fields.get("class")
+    if of_class is not None and not any(fnmatchcase(known, of_class) for known in CLASSES):
+        raise TelemetryError(where, f"class {of_class!r} fits none", f"there are: {', '.join(CLASSES)}")
+    subjects = tuple((kind, fields[kind]) for kind in SUBJECTS if kind in fields)
+    return OwnerRule(safe_text(fields["name"], MAX_CHARS), of_class, subjects, fields.get("plan"))

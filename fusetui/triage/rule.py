@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from fusetui.triage.finding import Bottleneck, Confidence, Fact, Finding, Severity, Slice, Stage, Topic
+from fusetui.triage.finding import Bottleneck, Confidence, Fact, Finding, Severity, Slice, Stage, SubjectKind, Topic
 from fusetui.triage.measures import Measures
 
 
@@ -23,6 +23,7 @@ class Seen:
     confidence_why: str
     evidence: tuple[Fact, ...] = ()
     share: float | None = None
+    cause: float | None = None
     subject: str = ""
     filter: str = ""
     from_ns: int | None = None
@@ -39,6 +40,7 @@ class Rule:
 
     look       what it sees in measures: nothing, or one or more findings; it raises nothing and keeps nothing
     inputs     the measures it reads; threshold: from which value it speaks; why: why that value
+    about      what the subjects of its findings are
     others     see `finding.Finding`
     """
 
@@ -56,6 +58,7 @@ class Rule:
     rollback: str = ""
     screen: str = "overview"
     pane: str = ""
+    about: SubjectKind = ""
 
     def findings(self, measures: Measures) -> tuple[Finding, ...]:
         """What it finds."""
@@ -75,8 +78,10 @@ class Rule:
             bottleneck=self.bottleneck,
             topic=self.topic,
             subject=seen.subject,
+            subject_kind=self.about if seen.subject else "",
             stage=self.stage,
             share=seen.share,
+            cause=seen.cause,
             since_ns=seen.since_ns,
             evidence=seen.evidence,
             does_not_prove=self.does_not_prove,

@@ -1,0 +1,48 @@
+"""Fairness across streams: the second of the debug branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fusetui.triage.finding import Fact
+from fusetui.triage.measures import Measures
+from fusetui.triage.rule import Rule, Seen, quoted
+from fusetui.triage.text import name, num, pct
+
+UNFAIR: Final = 0.8
+STARVED: Final = 0.5
+_COLUMNS: Final = ("stream", "enqueue_ns", "start_ns", "end_ns")
+
+
+def _unfair(m: Measures) -> Iterator[Seen]:
+    fair = m.snapshot.fairness
+    if fair.jain is None or fair.worst_ratio is None or fair.worst_stream is None:
+        return
+    if fair.jain >= UNFAIR or fair.worst_ratio >= STARVED:
+        return
+    yield Seen(
+        f"stream {name(fair.worst_stream)} got {pct(fair.worst_ratio)} of what it asked for, Jain's index"
+        f" {num(fair.jain)} over {fair.backlogged} backlogged streams",
+        "warn",
+        "sure",
+        "service and demand are counted",
+        (
+            Fact("Jain's index of service over demand", fair.jain, "", _COLUMNS),
+            Fact("service over demand of the worst", fair.worst_ratio, "share", _COLUMNS),
+        ),
+        subject=fair.worst_stream,
+        filter=f"stream = {quoted(fair.worst_stream)}",
+    )
+
+
+RULES: Final = (
+    Rule(
+        id="fairness/streams", about="stream", look=_unfair, inputs=("fairness",),
+        threshold=f"Jain < {UNFAIR} and the worst stream under {STARVED:.0%}",
+        why="with two streams 0.8 is one served at a third of the other",
+        does_not_prove=("that it is wrong: priorities may want it so", "that others took it: its own work may be slow"),
+        next_action="compare priorities with what was served", topic="fairness", stage="runtime queue",
+        fix="cap the share of the stream served most", rollback="remove the cap", screen="queue", pane="streams",
+    ),
+)  # fmt: skip

@@ -1,0 +1,129 @@
+"""Queue wait: as a part of the tail, and as work that is not done yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fusetui.analysis.snapshot import StreamRow
+from fusetui.triage.finding import Confidence, Fact
+from fusetui.triage.measures import NAMED, Measures
+from fusetui.triage.rule import Rule, Seen, quoted
+from fusetui.triage.slots import work_per_item
+from fusetui.triage.text import many, name, ns, num, pct, since, tail_text
+
+ROSE: Final = 1.4
+"""Bad slots over calm ones from which a rate, or the work of an item, has visibly grown."""
+OLD: Final = 2.0
+LEAST_WAITING: Final = 4
+_WAIT: Final = ("enqueue_ns", "start_ns")
+
+
+def worst_stream(measures: Measures) -> StreamRow | None:
+    """The stream with the longest queue wait of several, None: there are no several."""
+    known = [row for row in measures.snapshot.streams if row.wait.p99_ns]
+    return max(known, key=lambda row: row.wait.p99_ns or 0) if len(known) > 1 else None
+
+
+def _tail(m: Measures) -> Iterator[Seen]:
+    blame = m.blamed("queueing")
+    if blame.cause < NAMED:
+        return
+    worst, (why, facts, sure) = worst_stream(m), _why(m)
+    confidence, told = m.confidence("queueing")
+    wait = m.snapshot.queue_wait if worst is None else worst.wait
+    of = "" if worst is None else f" on stream {name(worst.name)}"
+    start = m.since("runtime queue")
+    yield Seen(
+        f"queueing{of}: {pct(blame.time)} of the tail is queue wait, {tail_text(m)}{since(m, start)}{why}",
+        m.severity("queueing"),
+        "likely" if sure else confidence,
+        f"{told}{'; ' + sure if sure else ''}",
+        (
+            Fact("share of the slowest's latency waited for longer than the median", blame.time, "share", _WAIT),
+            Fact("queue wait p99", wait.p99_ns, "ns", _WAIT),
+            Fact("queue depth, mean", m.snapshot.depth.mean, "count", _WAIT),
+            *facts,
+        ),
+        blame.time,
+        blame.cause,
+        "" if worst is None else worst.name,
+        "" if worst is None else f"stream = {quoted(worst.name)}",
+        since_ns=start,
+    )
+
+
+def _why(m: Measures) -> tuple[str, tuple[Fact, ...], str]:
+    """(what grew in the slow slots, facts, how that makes it surer)."""
+    items = m.contrast and m.contrast.of(m.snapshot.latency_series.n.astype(float))
+    work = m.contrast and m.contrast.of(work_per_item(m.snapshot))
+    facts = []
+    found: Confidence | None = None
+    text = ""
+    if items and items[1] > 0:
+        facts.append(Fact("items done in slow slots over calm ones", items[0] / items[1], "", ("end_ns",)))
+        if items[0] >= ROSE * items[1]:
+            found, text = "likely", f"; more come at once: {num(items[0] / items[1])}× the rate in slow slots"
+    if work and work[1] > 0:
+        facts.append(Fact("busy time per item in slow slots over calm ones", work[0] / work[1], "", ("start_ns",)))
+        if work[0] >= ROSE * work[1] and not text:
+            found, text = (
+                "likely",
+                f"; items are {num(work[0] / work[1])}× the work in slow slots: the rest waits behind",
+            )
+    return text, tuple(facts), "what grew in the slow slots is measured" if found else ""
+
+
+def _open(m: Measures) -> Iterator[Seen]:
+    snapshot = m.snapshot
+    waiting, oldest, p99 = snapshot.open_waiting, snapshot.oldest_open_ns, snapshot.latency.p99_ns
+    done = p99 or snapshot.latency.p95_ns or snapshot.latency.max_ns
+    if not waiting or waiting < LEAST_WAITING or not oldest or (done is not None and oldest < OLD * done / 2):
+        return
+    slo = m.header.slo_ns
+    late = slo is not None and oldest > slo
+    typical = snapshot.latency.p50_ns or 0
+    if not late and oldest < OLD * 2 * typical:
+        return
+    yield Seen(
+        f"{many(waiting)} wait and the oldest has waited {ns(oldest)}"
+        + ("" if done is None else f", what finished took {tail_text(m)}")
+        + ": percentiles of what finished say too little",
+        "breach" if late else "warn",
+        "sure",
+        "work still open is counted in the rows",
+        (
+            Fact("waiting now", waiting, "count", ("enqueue_ns",)),
+            Fact("age of the oldest", oldest, "ns", ("enqueue_ns",)),
+        ),
+        cause=1.0 - (done or 0) / (oldest + (done or 0)),
+    )
+
+
+RULES: Final = (
+    Rule(
+        id="queueing/tail", about="stream", look=_tail,
+        inputs=("tail_time", "causes", "streams.wait", "latency_series", "cores.busy_share"),
+        threshold="cause ≥ 10 % of the slowest's latency",
+        why="taking less away does not show beside the spread of p99",
+        does_not_prove=(
+            "why the queue is there: a burst, long items ahead and slow service all look like wait",
+            "that a faster queue would help: only less load, more cores or shorter work do",
+        ),
+        next_action="see which stream waits, and whether rate or work per item grew with it",
+        bottleneck="queueing", stage="runtime queue",
+        fix="admit less at once: lower the concurrency limit by a fifth, or give long items a stream of their own",
+        rollback="restore the limit or the stream assignment; both act at once",
+        screen="queue", pane="queue_heat",
+    ),
+    Rule(
+        id="queueing/open", look=_open, inputs=("open_waiting", "oldest_open_ns", "latency"),
+        threshold=f"{LEAST_WAITING} wait, the oldest as long as p99 of what finished and 4× the median",
+        why="in an overload completed work is the lucky part: its p95 read 10 s where the true one was 61 s",
+        does_not_prove=("that they will be as slow as the oldest: the queue may be draining",),
+        next_action="look at the queue's depth over time: does it grow or drain?",
+        bottleneck="queueing", stage="runtime queue",
+        fix="shed or redirect new work until the oldest has started", rollback="admit again; nothing is kept",
+        screen="queue", pane="depth",
+    ),
+)  # fmt: skip

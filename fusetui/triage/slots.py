@@ -1,0 +1,57 @@
+"""The slots of a window in which the tail was made, and those that were calm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fusetui.analysis.arrays import Bools, Floats
+from fusetui.analysis.snapshot import Snapshot
+
+LEAST: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Bad slots reach the p95 of the window with their p99; calm ones stay at or under the median of theirs, [S]."""
+
+    bad: Bools
+    calm: Bools
+
+    def of(self, series: Floats) -> tuple[float, float] | None:
+        """(mean over bad slots, mean over calm slots) of a series [S]; None where either is not known."""
+        known = ~np.isnan(series)
+        bad, calm = series[self.bad & known], series[self.calm & known]
+        if len(bad) < LEAST or len(calm) < LEAST:
+            return None
+        return float(bad.mean()), float(calm.mean())
+
+
+def contrast_of(snapshot: Snapshot) -> Contrast | None:
+    """None where the slots do not differ enough to tell, or too few are known."""
+    p99, p95_ns = snapshot.latency_series.p99_ns, snapshot.latency.p95_ns
+    known = ~np.isnan(p99)
+    if p95_ns is None or known.sum() < 4 * LEAST:
+        return None
+    middle = float(np.median(p99[known]))
+    bad, calm = known & (p99 >= p95_ns), known & (p99 <= middle) & (p99 < p95_ns)
+    return Contrast(bad, calm) if bad.sum() >= LEAST and calm.sum() >= LEAST else None
+
+
+def work_per_item(snapshot: Snapshot) -> Floats:
+    """Busy time of all cores per item done, by slot [S], ns; NaN: not known."""
+    n = snapshot.latency_series.n
+    busy = np.nansum(snapshot.cores.busy_share, axis=0) * snapshot.slot_ns
+    return np.where((n > 0) & (busy > 0), busy / np.maximum(n, 1), np.nan)
+
+
+def unplanned_share(snapshot: Snapshot) -> Floats:
+    """Share of the time of executions that ran adapted or fell back, by slot [S]; NaN: none carries a mapping."""
+    by_slot = snapshot.mapping_detail.time_by_slot
+    if by_slot.shape[1] != len(snapshot.slot_start_ns):
+        return np.full(len(snapshot.slot_start_ns), np.nan)
+    time = by_slot.sum(axis=0)
+    known = time[:, :3].sum(axis=1)
+    return np.where(known > 0, time[:, 1:3].sum(axis=1) / np.maximum(known, 1.0), np.nan)
