@@ -28,6 +28,8 @@ examples:
   fusetui live host                          this machine: CPUs, run-queue waits, pressure
   fusetui live unix:/tmp/fusetui.sock        any program that streams Arrow telemetry
   fusetui snapshot trace.json.gz --json      every measure once, for scripts
+  fusetui compare old.arrows new.arrows --max-p99-regress 10%
+  fusetui check new.arrows --rule 'p99(latency) < 50ms and share(fallback) < 5%'
 """
 
 
@@ -74,6 +76,8 @@ def build_parser() -> argparse.ArgumentParser:
     _calibrate(commands)
     _simulate(commands)
     _retune(commands)
+    _compare(commands)
+    _check(commands)
     commands.add_parser("themes", help="list the themes and what is wrong with broken ones").set_defaults(
         module="themes"
     )
@@ -239,6 +243,50 @@ def _retune(commands: Commands) -> None:
     command.set_defaults(module="retune")
 
 
+def _compare(commands: Commands) -> None:
+    command = commands.add_parser("compare", help="captures before and after a change, and against guardrails")
+    command.add_argument("before", help="the baseline: a capture, or sample:NAME")
+    command.add_argument("after", nargs="+", help="captures, each against the baseline")
+    for level in ("p50", "p95", "p99"):
+        command.add_argument(
+            f"--max-{level}-regress",
+            type=_share,
+            metavar="SHARE",
+            help=f"breached when {level} of the latency rose more, e.g. 10%%",
+        )
+    command.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the bootstrap (default 0)")
+    _guard_options(command)
+    command.set_defaults(module="compare")
+
+
+def _check(commands: Commands) -> None:
+    command = commands.add_parser("check", help="judge a capture or source by rules; the exit code is the answer")
+    command.add_argument("trace", metavar="TRACE", help="a capture, sample:NAME, or a live source for one --window")
+    _guard_options(command, markdown=False)
+    _socket_options(command)
+    command.set_defaults(module="check")
+
+
+def _guard_options(command: argparse.ArgumentParser, *, markdown: bool = True) -> None:
+    command.add_argument(
+        "--rule",
+        action="append",
+        default=[],
+        metavar="EXPR",
+        help="e.g. 'p99(queue_wait) < 5ms where stream ~ prefill'",
+    )
+    command.add_argument("--guard", metavar="FILE", help="TOML: rules = ['…'], min_n = 1000")
+    command.add_argument("--min-n", type=_number, metavar="N", help="with fewer items: not enough data (exit 4)")
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="JSON on stdout; absent values are null")
+    if markdown:
+        form.add_argument("--markdown", action="store_true", help="Markdown, for an issue")
+    form.add_argument("--junit", action="store_true", help="JUnit XML")
+    form.add_argument("--github", action="store_true", help="annotations for GitHub workflows")
+    _input_options(command)
+    _source_options(command)
+
+
 def _input_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--isolate", action="store_true", help="parse in a child process, for files you do not trust")
 
@@ -310,6 +358,16 @@ def _seed(text: str) -> int:
     if not 0 <= value < 1 << 62:
         raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 2^62")
     return value
+
+
+def _share(text: str) -> str:
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share, like 10%") from None
+    if not 0 <= value <= 10_000 or not text.isascii() or "e" in text.lower() or "_" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share, like 10%")
+    return text.strip()
 
 
 def _hertz(text: str) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Ints
+from fusetui.analysis.arrays import Codes, Ints
 from fusetui.analysis.changepoint.e_divisive import change_points
 from fusetui.analysis.changepoint.series import log_p95, nearest_rank_of
 from fusetui.analysis.snapshot import Mark
@@ -55,7 +56,7 @@ def changes_of(ends: Ints, items: Ints, marks: Sequence[Mark] = (), *, seed: int
     block = max(1, round(series.size ** (1 / 3) / 2))
     cuts = change_points(series, block=block, seed=seed)
     edges = [0, *(cut * per for cut, _ in cuts), n]
-    parts = [nearest_rank_of(items[a:b], 0.95) for a, b in zip(edges, edges[1:], strict=False)]
+    parts = [nearest_rank_of(items[a:b], 0.95) for a, b in pairwise(edges)]
     found = []
     for number, (cut, p) in enumerate(cuts):
         first = cut * per
@@ -65,7 +66,7 @@ def changes_of(ends: Ints, items: Ints, marks: Sequence[Mark] = (), *, seed: int
     return found, ""
 
 
-def first_seen(codes: Ints, ends: Ints, words: Sequence[str], what: str) -> list[Mark]:
+def first_seen(codes: Codes, ends: Ints, words: Sequence[str], what: str) -> list[Mark]:
     """A mark for each word (plans, say) whose first row, by its end (n,), is not at the very beginning."""
     used, first = np.unique(codes, return_index=True)
     begin = int(ends[0]) if ends.size else 0

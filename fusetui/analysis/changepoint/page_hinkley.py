@@ -1,7 +1,8 @@
 """The online flag: Page-Hinkley on standardised values, its thresholds calibrated on a reference.
 
-g_t = max(0, g_{t-1} + z_t - δ) upwards (Page 1954; Hinkley 1971), and the same of -z downwards; z = (y - centre) / scale
-of the reference. The threshold of each side is the least that raises no more flags per window than wanted, in series
+g_t = max(0, g_{t-1} + z_t - δ) upwards (Page 1954; Hinkley 1971), and the same of -z downwards, where
+z = (y - centre) / scale of the reference. The threshold of each side is the least that raises no more flags per
+window than wanted, in series
 that resample the reference in blocks (so that neighbours stay alike), against a centre and a scale that are
 themselves of resampled references: with few windows, not knowing them well is most of the false alarms.
 """
@@ -16,6 +17,7 @@ import numpy as np
 
 from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.changepoint.series import nearest_rank_of, tail_share
+from fusetui.analysis.intervals.values import Values
 
 SLACK: Final = 0.5
 """δ: half of the smallest lasting shift worth a flag, in standard deviations."""
@@ -72,7 +74,7 @@ class PageHinkley:
         return raised
 
 
-def online_flags(items: Ints | Floats, per: int, reference_n: int, *, rate: float = 0.001, seed: int = 0) -> list[Flag]:
+def online_flags(items: Values, per: int, reference_n: int, *, rate: float = 0.001, seed: int = 0) -> list[Flag]:
     """The flags of durations (n,) in the order of time, in windows of `per`, of which the first reference_n are quiet.
 
     The series is the share of each window above the p95 of the reference: with 200 items it shows +50 % of a real

@@ -1,4 +1,4 @@
-"""Comparisons joined by `not`, `and`, `or` (in falling strength) and brackets: what filters and rules have in common."""
+"""Comparisons joined by `not`, `and`, `or` (in falling strength) and brackets: what filters and rules share."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
 """The measures that rules may name, and the units their limits come in.
 
-    p50(F) … p99.9(F)   nearest-rank quantile       mean(F) min(F) max(F) sum(F)
-                        F: latency queue_wait service launch (durations), dram_bytes sram_bytes (sizes), value (counters)
-    count(K) rate(K)    K: requests executions marks open recompiles; without K: what latency is of. rate is per second
-    share(M)            M: planned adapted fallback, of executions that carry a mapping; hit = share(planned)
-    padding             tokens that ran over tokens asked for
-    busy                share of the span in which anything ran
-    imbalance fairness  λ = max/mean - 1 of busy time over cores; Jain's index over backlogged streams
-    burst               most DRAM bytes in any 100 µs, over what the mean demand while busy would move in it
-    depth               time-weighted mean of the queue
-    stall exposed       time in recompiles; launch overhead the device saw
-    drift accuracy      population stability index of shapes; mapping accuracy
-    changes             confirmed changes of p95 upwards within the trace
-    change(MEASURE)     against the baseline: after/before - 1 (`compare` only)
+p50(F) … p99.9(F)   nearest-rank quantile       mean(F) min(F) max(F) sum(F)
+                    F: latency queue_wait service launch (durations), dram_bytes sram_bytes (sizes), value (counters)
+count(K) rate(K)    K: requests executions marks open recompiles; without K: what latency is of. rate is per second
+share(M)            M: planned adapted fallback, of executions that carry a mapping; hit = share(planned)
+padding             tokens that ran over tokens asked for
+busy                share of the span in which anything ran
+imbalance fairness  λ = max/mean - 1 of busy time over cores; Jain's index over backlogged streams
+burst               most DRAM bytes in any 100 µs, over what the mean demand while busy would move in it
+depth               time-weighted mean of the queue
+stall exposed       time in recompiles; launch overhead the device saw
+drift accuracy      population stability index of shapes; mapping accuracy
+changes             confirmed changes of p95 upwards within the trace
+change(MEASURE)     against the baseline: after/before - 1 (`compare` only)
 """
 
 from __future__ import annotations
@@ -136,4 +136,4 @@ def _quantile(name: str) -> float | None:
         percent = float(digits)
     except ValueError:
         return None
-    return percent / 100.0 if 0.0 < percent < 100.0 else None
+    return round(percent / 100.0, 9) if 0.0 < percent < 100.0 else None

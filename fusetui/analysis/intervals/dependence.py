@@ -10,14 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Floats, Ints
+from fusetui.analysis.intervals.values import Values
 
 _BATCHES: Final = 20
 _LEAST: Final = 200
 """Below this there are too few batches of any length to tell."""
 
 
-def dependence(values: Ints | Floats, q: float) -> float:
+def dependence(values: Values, q: float) -> float:
     """By how much the variance of a quantile grows, at least 1; values (n,) in the order of time."""
     n = values.size
     if n < _LEAST:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.intervals.beta import beta_cells
+from fusetui.analysis.intervals.values import Values
 
 
-def harrell_davis(ordered: Ints | Floats, q: float) -> float:
+def harrell_davis(ordered: Values, q: float) -> float:
     """The quantile q of ascending values (n,)."""
     n = ordered.size
     first, weights = beta_cells(n, (n + 1) * q, (n + 1) * (1.0 - q))
     return float(weights @ ordered[first : first + weights.size])
 
 
-def log_error(ordered: Ints | Floats, q: float) -> float:
+def log_error(ordered: Values, q: float) -> float:
     """The standard error of the log of the quantile q of ascending values (n,) in ns; less than 1 ns counts as 1."""
     n = ordered.size
     m = min(max(int(q * n + 0.5), 1), n)

@@ -26,9 +26,7 @@ def mean_ratio(
     ratio = after / before if before > 0.0 else None
     if min(n) < MIN_ITEMS:
         return Ratio(*n, before, after, ratio, why=f"a mean needs n ≥ {MIN_ITEMS}, have {n[0]} and {n[1]}")
-    errors = [
-        math.sqrt(max(s / k - (t / k) ** 2, 0.0) / (k - 1)) for k, t, s in zip(n, total, squares, strict=True)
-    ]
+    errors = [math.sqrt(max(s / k - (t / k) ** 2, 0.0) / (k - 1)) for k, t, s in zip(n, total, squares, strict=True)]
     z = _NORMAL.inv_cdf((1.0 + level) / 2.0)
     shift, wide = after - before, z * math.hypot(*errors)
     low = high = None

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.intervals.dependence import dependence
 from fusetui.analysis.intervals.ordered import resampled
 from fusetui.analysis.intervals.size import too_small
+from fusetui.analysis.intervals.values import Values
 
 
-def quantile_interval(
-    values: Ints | Floats, q: float, *, level: float = 0.95, seed: int = 0
-) -> tuple[float, float] | None:
+def quantile_interval(values: Values, q: float, *, level: float = 0.95, seed: int = 0) -> tuple[float, float] | None:
     """Percentile bootstrap of the nearest-rank quantile; values (n,) in the order of time. None: n too small."""
     if values.size == 0 or too_small(q, values.size):
         return None

@@ -11,14 +11,15 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Floats, Ints
+from fusetui.analysis.arrays import Floats
+from fusetui.analysis.intervals.values import Values
 from fusetui.analysis.loghist import nearest_rank_index
 
 RESAMPLES: Final = 4000
 
 
 def resampled(
-    ordered: Ints | Floats, q: float, rng: np.random.Generator, worth: float = 1.0, resamples: int = RESAMPLES
+    ordered: Values, q: float, rng: np.random.Generator, worth: float = 1.0, resamples: int = RESAMPLES
 ) -> Floats:
     """The nearest-rank quantile q of `resamples` resamples of ascending values (n,), (resamples,).
 

@@ -9,12 +9,11 @@ from typing import Final, Literal
 
 import numpy as np
 
-from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.intervals.dependence import dependence
 from fusetui.analysis.intervals.harrell_davis import harrell_davis, log_error
 from fusetui.analysis.intervals.ordered import RESAMPLES, resampled
 from fusetui.analysis.intervals.size import too_small
-from fusetui.analysis.quantiles import nearest_rank
+from fusetui.analysis.intervals.values import Values
 
 Method = Literal["hd", "bootstrap"]
 _NORMAL: Final = NormalDist()
@@ -51,8 +50,8 @@ class Ratio:
 
 
 def quantile_ratio(
-    before: Ints | Floats,
-    after: Ints | Floats,
+    before: Values,
+    after: Values,
     q: float,
     *,
     level: float = 0.95,
@@ -66,41 +65,41 @@ def quantile_ratio(
     independent  take neighbours as independent, as resamplings are
     Nothing where n min(q, 1-q) < 3 on either side.
     """
-    sizes = (before.size, after.size)
-    if not all(sizes):
-        return Ratio(*sizes, why="no samples")
-    values = [nearest_rank(side, [q])[0] if side.dtype.kind == "i" else _rank(side, q) for side in (before, after)]
-    why = too_small(q, *sizes)
+    n, m = before.size, after.size
+    if not n or not m:
+        return Ratio(n, m, why="no samples")
+    old, new = (float(_rank(side, q)) for side in (before, after))
+    why = too_small(q, n, m)
     if why:
-        return Ratio(*sizes, *values, ratio=_over(*values), why=why)
+        return Ratio(n, m, old, new, _over(old, new), why=why)
     worth = [1.0, 1.0] if independent else [dependence(side, q) for side in (before, after)]
     ordered = [np.sort(side) for side in (before, after)]
     interval = _hd if method == "hd" else _bootstrap
-    return interval(ordered, q, worth, values, level, seed)
+    return interval(ordered, q, worth, (old, new), level, seed)
 
 
 def _hd(
-    ordered: list[Ints | Floats], q: float, worth: list[float], values: list[float], level: float, seed: int
+    ordered: list[Values], q: float, worth: list[float], values: tuple[float, float], level: float, seed: int
 ) -> Ratio:
-    centre = [harrell_davis(side, q) for side in ordered]
+    centre = (harrell_davis(ordered[0], q), harrell_davis(ordered[1], q))
     errors = [log_error(side, q) * math.sqrt(each) for side, each in zip(ordered, worth, strict=True)]
     z = _NORMAL.inv_cdf((1.0 + level) / 2.0)
     reach = z * math.hypot(*errors)
     ratio = _over(*centre)
+    low = high = None
     if ratio:
         # The log scale is the one that holds the promised level: the difference follows from it.
         low, high = ratio * math.exp(-reach), ratio * math.exp(reach)
         shifts = (centre[0] * (low - 1.0), centre[0] * (high - 1.0))
     else:
-        low = high = None
         wide = z * math.hypot(*(c * e for c, e in zip(centre, errors, strict=True)))
         shifts = (centre[1] - centre[0] - wide, centre[1] - centre[0] + wide)
-    sizes = (ordered[0].size, ordered[1].size)
-    return Ratio(*sizes, *values, ratio, low, high, *shifts, max(worth))
+    n, m = (side.size for side in ordered)
+    return Ratio(n, m, *values, ratio, low, high, *shifts, max(worth))
 
 
 def _bootstrap(
-    ordered: list[Ints | Floats], q: float, worth: list[float], values: list[float], level: float, seed: int
+    ordered: list[Values], q: float, worth: list[float], values: tuple[float, float], level: float, seed: int
 ) -> Ratio:
     rng = np.random.default_rng(seed)
     resamples = max(RESAMPLES, math.ceil(40.0 / (1.0 - level)))
@@ -110,14 +109,14 @@ def _bootstrap(
     low = high = None
     if old.min() > 0.0:
         low, high = np.quantile(new / old, ends).tolist()
-    sizes = (ordered[0].size, ordered[1].size)
-    return Ratio(*sizes, *values, _over(*values), low, high, shift_low, shift_high, max(worth))
+    n, m = (side.size for side in ordered)
+    return Ratio(n, m, *values, _over(*values), low, high, shift_low, shift_high, max(worth))
 
 
 def _over(before: float, after: float) -> float | None:
     return after / before if before > 0.0 else None
 
 
-def _rank(values: Floats, q: float) -> float:
+def _rank(values: Values, q: float) -> float:
     rank = max(math.ceil(q * values.size - 1e-9), 1) - 1
     return float(np.partition(values, rank)[rank])

@@ -1,0 +1,114 @@
+"""A whole comparison of two scopes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusetui.analysis.changepoint.changes import Change, changes_of, first_seen
+from fusetui.analysis.columns import MARK
+from fusetui.analysis.compare.alike import Alike, alike_of
+from fusetui.analysis.compare.kernels import KernelMove, kernels_of
+from fusetui.analysis.compare.moves import Move, moves_of
+from fusetui.analysis.compare.notes import contradictions, unlike
+from fusetui.analysis.compare.parts import PartMove, parts_of
+from fusetui.analysis.compare.streams import StreamMove, streams_of
+from fusetui.analysis.compare.totals import Total, totals_of
+from fusetui.analysis.expression.rows import Scope
+from fusetui.analysis.intervals import Ratio, needed_n, shift_function
+from fusetui.analysis.snapshot import Mark
+
+WORTH_SEEING = 0.1
+"""The change whose needed n is told where nothing was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything that is told of after against before.
+
+    alike     at the same sizes, all together first; [] where sizes are not known
+    verdict   "slower", "faster", "mixed", "no change seen" or "not enough data", of the latency's quantiles
+    changes   within `after`; changes_why: why none can be told
+    """
+
+    verdict: str
+    why: str
+    latency_of: str
+    moves: list[Move]
+    shift: list[tuple[float, Ratio]]
+    alike: list[Alike]
+    parts: list[PartMove]
+    parts_why: str
+    totals: dict[str, Total]
+    kernels: list[KernelMove]
+    streams: list[StreamMove]
+    changes: list[Change]
+    changes_why: str
+    contradictions: list[str]
+    notes: list[str]
+
+
+def compare(before: Scope, after: Scope, *, seed: int = 0, independent: bool = False) -> Comparison:
+    """`after` against `before`; independent: the rows were resampled, neighbours are strangers."""
+    moves = moves_of(before, after, seed=seed, independent=independent)
+    totals = totals_of(before, after)
+    parts, parts_why = parts_of(before, after)
+    changes, changes_why = changes_within(after)
+    verdict, why = _verdict([move for move in moves if move.field == "latency"])
+    return Comparison(
+        verdict=verdict,
+        why=why,
+        latency_of=after.snapshot.latency_of,
+        moves=moves,
+        shift=shift_function(before.items.latency, after.items.latency, independent=independent),
+        alike=alike_of(before, after),
+        parts=parts,
+        parts_why=parts_why,
+        totals=totals,
+        kernels=kernels_of(before, after),
+        streams=streams_of(before, after),
+        changes=changes,
+        changes_why=changes_why,
+        contradictions=contradictions(moves, totals),
+        notes=unlike(before, after, before.header, after.header),
+    )
+
+
+def changes_within(scope: Scope) -> tuple[list[Change], str]:
+    """Changes of the p95 of latency over the time of a trace, with the marks and first plans beside them."""
+    items, rows = scope.items, scope.columns
+    marks = [
+        Mark(int(rows.event[at]), scope.reader.names.words[rows.name[at]])
+        for at in np.flatnonzero((rows.kind == MARK) & (rows.name >= 0)).tolist()[:1000]
+    ]
+    ran = scope.executions.rows
+    marks += first_seen(ran.plan, ran.end, scope.reader.plans.words, "plan")
+    return changes_of(items.rows.end, items.latency, marks)
+
+
+def _verdict(moves: list[Move]) -> tuple[str, str]:
+    judged = [move for move in moves if not move.ratio.why]
+    if not judged:
+        return "not enough data", "; ".join(move.ratio.why for move in moves[:1]) or "no latency on either side"
+    moved = {move.moved for move in judged} - {0}
+    if moved == {1, -1}:
+        return "mixed", "some quantiles rose and some fell"
+    if moved:
+        which = ", ".join(f"p{100 * move.q:g}" for move in judged if move.moved)
+        return ("slower" if moved == {1} else "faster"), f"{which} moved"
+    return "no change seen", _sight(judged)
+
+
+def _sight(judged: list[Move]) -> str:
+    """What would have been seen, and what it takes to see 10 %."""
+    told = []
+    for move in judged:
+        ratio = move.ratio
+        if ratio.low is None or ratio.high is None or ratio.low <= 0.0:
+            continue
+        n = min(ratio.n_before, ratio.n_after)
+        needed = needed_n(n, ratio.low, ratio.high, WORTH_SEEING)
+        more = f", +10 % needs n ≥ {needed:,}" if needed is not None and needed > n else ""
+        told.append(f"p{100 * move.q:g} is within {ratio.low - 1:+.1%} … {ratio.high - 1:+.1%}{more}")
+    return "; ".join(told)

@@ -1,0 +1,65 @@
+"""Where the latency moved: its additive parts (`attribution.parts`) before and after, of all items and of the tail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fusetui.analysis.arrays import Ints
+from fusetui.analysis.attribution.parts import PARTS
+from fusetui.analysis.attribution.split import known_items, split
+from fusetui.analysis.attribution.tailtime import MIN_ITEMS
+from fusetui.analysis.expression.rows import Scope
+from fusetui.analysis.intervals import Ratio, mean_ratio
+from fusetui.analysis.quantiles import nearest_rank
+
+Cohort = Literal["all", "tail"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartMove:
+    """The mean of one part over a cohort; the differences of all parts add up to that of the mean latency."""
+
+    cohort: Cohort
+    part: str
+    ratio: Ratio
+
+
+def parts_of(before: Scope, after: Scope) -> tuple[list[PartMove], str]:
+    """Parts that either side has, largest difference first within a cohort; and why there are none.
+
+    tail: items at or above the p95 of their own side
+    """
+    both = [_split(scope) for scope in (before, after)]
+    if both[0] is None or both[1] is None:
+        return [], f"where the time went needs {MIN_ITEMS} items whose begin is known, on both sides"
+    found: list[PartMove] = []
+    for cohort in ("all", "tail"):
+        sides = [_chosen(parts, latency, cohort == "tail") for parts, latency in (both[0], both[1])]
+        n = (len(sides[0]), len(sides[1]))
+        rows = []
+        for number, part in enumerate(PARTS):
+            columns = [side[:, number] for side in sides]
+            if not any(column.any() for column in columns):
+                continue
+            total = (float(columns[0].sum()), float(columns[1].sum()))
+            squares = (float(columns[0] @ columns[0]), float(columns[1] @ columns[1]))
+            rows.append(PartMove(cohort, part, mean_ratio(n, total, squares)))
+        found += sorted(rows, key=lambda row: -abs((row.ratio.after or 0.0) - (row.ratio.before or 0.0)))
+    return found, ""
+
+
+def _split(scope: Scope) -> tuple[Ints, Ints] | None:
+    same = scope.items is scope.executions
+    items = known_items(scope.items)
+    if len(items) < MIN_ITEMS:
+        return None
+    made = split(items, scope.executions, scope.reader, same)
+    return made.parts, made.latency
+
+
+def _chosen(parts: Ints, latency: Ints, tail: bool) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    chosen = latency >= nearest_rank(latency, [0.95])[0] if tail else np.ones(latency.size, np.bool_)
+    return parts[chosen].astype(np.float64)
