@@ -7,7 +7,7 @@ faults of the same quantile do not explain, at p95 and at p99 both. Where the tw
 
 Of cause, without a twin: the share of time; and where more ran without a plan of its size in the bad slots than in the
 calm ones, the wait behind it too: as much of the growth of load (items a second × work of an item) as is work of an
-item, and of the growth of planned time as much as ran unplanned.
+item, and of the growth of planned time as much as ran unplanned. All of it, where recompiles stall the bad slots.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fusetui.analysis.attribution import parts
 from fusetui.analysis.attribution.parts import TailTime
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.triage.finding import Bottleneck
-from fusetui.triage.slots import contrast_of, unplanned_share, work_per_item
+from fusetui.triage.slots import contrast_of, stalled_share, unplanned_share, work_per_item
 
 if TYPE_CHECKING:
     from fusetui.analysis.attribution.causes import Causes, CausesAt
@@ -40,6 +40,8 @@ OF_DRIVER: Final[dict[str, Bottleneck]] = {
 _LOAD: Final = ("queueing", "bandwidth", "launch")
 LEAST: Final = 0.05
 """Share of a quantile that the twin has to explain before it is asked at all."""
+STALLED: Final = 0.1
+"""Share of time by which recompiles stall bad slots more than calm ones for the wait to be behind them."""
 ROSE: Final = 0.1
 """Share of unplanned time by which bad slots must exceed calm ones for the wait to be behind it."""
 
@@ -106,6 +108,9 @@ def _at(at: CausesAt) -> dict[str, float]:
 def _behind(snapshot: Snapshot) -> tuple[float, float]:
     """(share of the growth of queue wait, share of the growth of planned time) that goes with unplanned work."""
     contrast = contrast_of(snapshot)
+    stalled = contrast and contrast.of(stalled_share(snapshot))
+    if stalled and stalled[0] - stalled[1] >= STALLED and stalled[0] >= 2 * stalled[1]:
+        return 1.0, 0.0
     unplanned = contrast and contrast.of(unplanned_share(snapshot))
     if not contrast or not unplanned or unplanned[0] - unplanned[1] < ROSE:
         return 0.0, 0.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from fusetui.analysis.attribution.parts import STAGES
+from fusetui.analysis.attribution.parts import GATE, PLANNED, QUEUE, REST, STAGES
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.telemetry.header import Header
 from fusetui.triage.blame import Blame, blame_of
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from fusetui.analysis.attribution.causes import Causes
     from fusetui.analysis.planned import GroupRow
 
-Trouble = Literal["breach", "left", "long", ""]
+Trouble = Literal["breach", "worse", "left", "long", ""]
 
 NAMED: Final = 0.1
 """Share of the slowest latency from which a bottleneck is named: below, taking it away would not show."""
 LONG: Final = 5.0
-"""p99 over the median from which a tail is long by itself, where most of it is not planned work."""
+"""p99 over what the median takes to be served from which a tail is long by itself, where most is not planned work."""
+WORSE: Final = 1.25
+ENOUGH: Final = 100
 MOST: Final = 0.5
 _NOBODY: Final = Blame()
 
@@ -33,8 +35,8 @@ class Measures:
 
     blame     whose doing the tail is
     contrast  the slots in which the tail was made, and calm ones
-    trouble   why the tail is worth a warning: p99 is over the objective; a stage left its budget; p99 is LONG times the
-              median and most of it is not planned work; "": it is not
+    trouble   why the tail is worth a warning: p99 is over the objective; p95 is WORSE than the baseline's; a stage
+              left its budget; p99 is LONG times the median's service and most of it is not planned work; "": it is not
     groups    of the plan, measured beside predicted
     """
 
@@ -85,20 +87,25 @@ def measures_of(
     """The measures of a snapshot."""
     header = header or snapshot.header
     blame = blame_of(snapshot, causes)
-    trouble = _trouble(snapshot, header.slo_ns)
+    trouble = _trouble(snapshot, header.slo_ns, baseline)
     return Measures(snapshot, header, causes, baseline, blame, contrast_of(snapshot), trouble, tuple(groups))
 
 
-def _trouble(snapshot: Snapshot, slo_ns: int | None) -> Trouble:
+def _trouble(snapshot: Snapshot, slo_ns: int | None, baseline: Snapshot | None) -> Trouble:
     latency, time = snapshot.latency, snapshot.tail_time
     if slo_ns is not None and (latency.p99_ns or latency.p95_ns or 0) > slo_ns:
         return "breach"
+    if baseline is not None and min(latency.n, baseline.latency.n) >= ENOUGH:
+        old, new = baseline.latency.p95_ns, latency.p95_ns
+        if old and new and new >= WORSE * old:
+            return "worse"
     if time is None:
         return ""
     if time.first is not None:
         return "left"
     slowest = time.extreme or time.tail
-    planned = slowest.shares[3] + slowest.shares[8]
-    tail_ns, median_ns = latency.p99_ns or latency.p95_ns, latency.p50_ns
-    stretched = tail_ns is not None and median_ns is not None and tail_ns >= LONG * max(median_ns, 1)
+    planned = slowest.shares[PLANNED] + slowest.shares[REST]
+    served = time.median.latency_ns - time.median.mean_ns[QUEUE] - time.median.mean_ns[GATE]
+    tail_ns = latency.p99_ns or latency.p95_ns
+    stretched = tail_ns is not None and tail_ns >= LONG * max(served, 1.0)
     return "long" if stretched and planned < MOST and slo_ns is None else ""

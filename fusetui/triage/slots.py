@@ -47,6 +47,16 @@ def work_per_item(snapshot: Snapshot) -> Floats:
     return np.where((n > 0) & (busy > 0), busy / np.maximum(n, 1), np.nan)
 
 
+def stalled_share(snapshot: Snapshot) -> Floats:
+    """Share of a slot, or of the one before, in which a recompile stalled, [S]: who waited for it ends after it."""
+    stall = snapshot.mapping_detail.stall_by_slot
+    if len(stall) != len(snapshot.slot_start_ns):
+        return np.zeros(len(snapshot.slot_start_ns))
+    share = np.nan_to_num(stall) / snapshot.slot_ns
+    either: Floats = np.maximum(share, np.append(0.0, share[:-1]))
+    return either
+
+
 def unplanned_share(snapshot: Snapshot) -> Floats:
     """Share of the time of executions that ran adapted or fell back, by slot [S]; NaN: none carries a mapping."""
     by_slot = snapshot.mapping_detail.time_by_slot

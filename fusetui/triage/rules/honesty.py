@@ -91,7 +91,7 @@ def _frozen(m: Measures) -> Iterator[Seen]:
             continue
         changes = np.flatnonzero(values != values[-1])
         first = 0 if not changes.size else int(changes[-1]) + 1
-        if first == 0 or len(values) - first < FROZEN_SLOTS or done[known[first] :].sum() > 0:
+        if first == 0 or len(values) - first < FROZEN_SLOTS or done[known[first] + 2 :].sum() > 0:
             continue
         start = int(snapshot.slot_start_ns[known[first]])
         yield Seen(
@@ -171,7 +171,8 @@ def _rule(
     next_action: str,
 ) -> Rule:
     return Rule(
-        id=id, about="counter", look=look, inputs=(inputs,), threshold=threshold, why=why, does_not_prove=(does_not_prove,),
+        id=id, about="counter", look=look, inputs=(inputs,),
+        threshold=threshold, why=why, does_not_prove=(does_not_prove,),
         next_action=next_action, topic="source", screen="overview", pane="source",
     )  # fmt: skip
 

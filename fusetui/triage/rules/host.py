@@ -80,7 +80,8 @@ RULES: Final = (
         fix="pin the launching thread", rollback="unpin it", screen="fusion", pane="launch",
     ),
     Rule(
-        id="host/cpu", about="counter", look=_cpu, inputs=("counter_rows: cpu busy",), threshold=f"{FULL:.0%} while slow",
+        id="host/cpu", about="counter", look=_cpu, inputs=("counter_rows: cpu busy",),
+        threshold=f"{FULL:.0%} while slow",
         why="below, the scheduler still finds a core", does_not_prove=("that launches waited for a CPU",),
         next_action="see which process has them", bottleneck="host", stage="runtime queue",
         fix="move other work off the machine", rollback="move it back", screen="cores", pane="counters",

@@ -26,7 +26,7 @@ PADDED: Final = 'mapping = "adapted"'
 def _tail(m: Measures) -> Iterator[Seen]:
     blame = m.blamed("fallback")
     mapping = m.snapshot.mapping
-    if blame.cause < NAMED or not mapping.known:
+    if blame.cause < NAMED or not (mapping.adapted or mapping.fallback):
         return
     confidence, why = m.confidence("fallback")
     start = m.since("compile plan")
@@ -183,7 +183,8 @@ RULES: Final = (
         bottleneck="fallback", stage="compile plan", fix=_RETUNE, rollback=_UNDO, screen="mapping", pane="mapping_rows",
     ),
     Rule(
-        id="fallback/padding", about="shape", look=_padding, inputs=("mapping_detail.padding", "mapping_detail.padded_ns"),
+        id="fallback/padding", about="shape", look=_padding,
+        inputs=("mapping_detail.padding", "mapping_detail.padded_ns"),
         threshold="2× padded, in 5 % of the time", why="servers that measured it take the generic path past 2×",
         does_not_prove=("that the generic path is faster for this size",),
         next_action="measure the size on the generic path once",

@@ -14,7 +14,7 @@ from fusetui.triage.text import many, name, ns, num, pct, since, tail_text
 
 ROSE: Final = 1.4
 """Bad slots over calm ones from which a rate, or the work of an item, has visibly grown."""
-OLD: Final = 2.0
+OLD: Final = 4.0
 LEAST_WAITING: Final = 4
 _WAIT: Final = ("enqueue_ns", "start_ns")
 
@@ -76,19 +76,22 @@ def _why(m: Measures) -> tuple[str, tuple[Fact, ...], str]:
 
 def _open(m: Measures) -> Iterator[Seen]:
     snapshot = m.snapshot
-    waiting, oldest, p99 = snapshot.open_waiting, snapshot.oldest_open_ns, snapshot.latency.p99_ns
-    done = p99 or snapshot.latency.p95_ns or snapshot.latency.max_ns
-    if not waiting or waiting < LEAST_WAITING or not oldest or (done is not None and oldest < OLD * done / 2):
+    latency = snapshot.latency
+    waiting, oldest = snapshot.open_waiting or latency.open_n, snapshot.oldest_open_ns
+    done = latency.p99_ns or latency.p95_ns or latency.max_ns
+    bound = bool(latency.at_least)
+    if oldest is None and bound:
+        oldest = done
+    if not waiting or waiting < LEAST_WAITING or not oldest or (done is not None and oldest < done and not bound):
         return
     slo = m.header.slo_ns
     late = slo is not None and oldest > slo
-    typical = snapshot.latency.p50_ns or 0
-    if not late and oldest < OLD * 2 * typical:
+    if not late and oldest < OLD * (latency.p50_ns or 0):
         return
     yield Seen(
         f"{many(waiting)} wait and the oldest has waited {ns(oldest)}"
-        + ("" if done is None else f", what finished took {tail_text(m)}")
-        + ": percentiles of what finished say too little",
+        + ("" if done is None else f", {tail_text(m)} with them")
+        + ": percentiles of what finished alone say too little",
         "breach" if late else "warn",
         "sure",
         "work still open is counted in the rows",
@@ -118,7 +121,7 @@ RULES: Final = (
     ),
     Rule(
         id="queueing/open", look=_open, inputs=("open_waiting", "oldest_open_ns", "latency"),
-        threshold=f"{LEAST_WAITING} wait, the oldest as long as p99 of what finished and 4× the median",
+        threshold=f"{LEAST_WAITING} wait, the oldest as long as p99, or quantiles are bounds; and 4× the median",
         why="in an overload completed work is the lucky part: its p95 read 10 s where the true one was 61 s",
         does_not_prove=("that they will be as slow as the oldest: the queue may be draining",),
         next_action="look at the queue's depth over time: does it grow or drain?",
