@@ -64,6 +64,7 @@ class Drift:
 class Evidence:
     """Numbers that show a metastable fallback, see `mapping_metastable`; slots count from the window's first.
 
+    of               the name of the executions that it is of
     largest_planned  largest batch that ran as planned or adapted
     before, during   medians over the slots before and in the fallback
     does_not_prove   what these numbers leave open
@@ -80,6 +81,7 @@ class Evidence:
     rate_before: float
     rate_during: float
     does_not_prove: tuple[str, ...]
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

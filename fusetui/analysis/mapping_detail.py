@@ -11,7 +11,6 @@ from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.columns import OTHERS, Reader
 from fusetui.analysis.mapping import MAX_BUCKETS, WAYS, Drift, MappingDetail, MappingTotals
 from fusetui.analysis.mapping_drift import MIN_SAMPLES, drift_in_window, envelope_of
-from fusetui.analysis.mapping_metastable import metastable
 from fusetui.analysis.mapping_rows import MappingRows
 from fusetui.analysis.mapping_slots import BY_EXECUTION, BY_MARK, MappingSlots
 from fusetui.analysis.mapping_ways import MIN_RUNS
@@ -40,8 +39,6 @@ def mapping_detail(
     words = [_words(slots, reader, bucket) for bucket in shown.tolist()]
     shapes = tuple(shape for _, shape in words)
     ways = counts.sum(axis=1)
-    fell = _ratio(counts[:, :, _FALLBACK].sum(axis=0), counts[:, :, _KNOWN].sum(axis=(0, 2)))
-    batch = _ratio(slots.batch_sum[order], slots.batch_n[order])
     totals = _totals(sums, compiles, stall_ns, unknown, _same_shapes(sums, shown, shapes))
     drift = _drift(slots, reader, order, counts[shown].sum(axis=2), shapes, envelope_of(plans))
     return MappingDetail(
@@ -57,11 +54,11 @@ def mapping_detail(
         padding_by_slot=_padding_by_slot(sums, head),
         compiles_by_slot=compiles.sum(axis=0),
         stall_by_slot=stall_ns.sum(axis=0),
-        batch_by_slot=batch,
+        batch_by_slot=_ratio(slots.batch_sum[order], slots.batch_n[order]),
         largest_planned=int(slots.batch_max[0].max()) or None,
         totals=totals,
         drift=drift,
-        metastable=metastable(fell, batch, *series),
+        metastable=slots.kinds.evidence(reader.names.words, order, *series),
         notes=tuple(_notes(rows, totals, drift, counts, unknown)),
         **_of_buckets(sums, shown),
     )

@@ -3,7 +3,7 @@
 When the batch grows past the largest size that has a plan, every step falls back and takes longer, so that more
 requests are in progress, so that the batch stays large: it does not recover although nothing waits and the throughput
 looks normal. What shows it: batches above the largest planned one go with fallback, slot after slot until now, while
-queue depth and rate are as they were before.
+queue depth and rate are as they were before. The last twentieth of a window is not looked at: a load that ends drains.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ FALLEN: Final = 0.9
 """Share of fallback from which a slot is one of fallback; up to 1 - FALLEN it is one of planned work."""
 HELD: Final = 0.85
 """The rate is normal from this share of what it was on."""
+DRAIN: Final = 20
+"""The last of this many parts of a window is left out."""
 DEPTH_SLACK: Final = 1.0
 """Requests by which the queue may have grown and still look normal, or half as much again as it was."""
 DOES_NOT_PROVE: Final = (
@@ -30,13 +32,16 @@ DOES_NOT_PROVE: Final = (
 )
 
 
-def metastable(mapping: Floats, batch: Floats, depth: Floats, rate: Floats) -> Evidence | None:
+def metastable(mapping: Floats, batch: Floats, depth: Floats, rate: Floats, of: str = "") -> Evidence | None:
     """The evidence of a metastable fallback in series over the same slots [S], NaN: no data; None: not shown.
 
     mapping  share of executions that fell back
+    of       what the executions are called
     batch    mean batch of executions; depth: mean queue depth; rate: completed work a second
     A queue that is not known cannot look normal: without depth before and during there is no evidence.
     """
+    seen = len(mapping) - len(mapping) // DRAIN
+    mapping, batch, depth, rate = mapping[:seen], batch[:seen], depth[:seen], rate[:seen]
     known = ~np.isnan(mapping) & ~np.isnan(batch)
     fell = known & (mapping >= FALLEN)
     first = _last_run(fell, known)
@@ -65,6 +70,7 @@ def metastable(mapping: Floats, batch: Floats, depth: Floats, rate: Floats) -> E
         rate_before=rate_before,
         rate_during=rate_during,
         does_not_prove=DOES_NOT_PROVE,
+        of=of,
     )
 
 

@@ -10,60 +10,17 @@ import numpy as np
 
 from fusetui.analysis.arrays import Bools, Codes, Floats, Ints, repeated
 from fusetui.analysis.columns import EXECUTION, MARK, NULL, REQUEST, Columns, Reader
-from fusetui.analysis.keys import Keys
 from fusetui.analysis.mapping import MAX_BUCKETS, WAYS
+from fusetui.analysis.mapping_buckets import Buckets
+from fusetui.analysis.mapping_kinds import Kinds
 from fusetui.telemetry.schema import ADAPTED, FALLBACK, MAPPINGS, PLANNED
 
 _COMPILE = re.compile(r"(?<![a-z])(?:re)?compil(?:e|es|ing|ation|ations)(?![a-z])", re.IGNORECASE)
 _UNIT_NS: Final = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9}
-_MAX_KEYS: Final = 1 << 16
 _LONGEST_NS: Final = float(1 << 62)
 _OTHERS: Final = MAX_BUCKETS - 1
 _WAYS: Final = len(WAYS)
 BY_MARK, BY_EXECUTION = 0, 1
-
-
-class Buckets:
-    """Keys of any number to at most 63 buckets, those first that have most rows when they come; others share one.
-
-    key  [63] dense key of each bucket, -1: free
-    """
-
-    def __init__(self) -> None:
-        self.keys = Keys(_MAX_KEYS)
-        self.key = np.full(_OTHERS, -1, np.int64)
-        self._bucket = np.full(_MAX_KEYS + 1, -1, np.int64)
-
-    def of(self, *columns: Codes) -> Ints:
-        """The bucket of each row (n,), new ones made while there is room."""
-        dense = self.keys.ids(*columns)
-        if len(dense) == 0:
-            return np.zeros(0, np.int64)
-        found = self._bucket[dense]
-        if int(found.min()) < 0:
-            self._make(dense[found < 0])
-            found = self._bucket[dense]
-        return np.where(found < 0, _OTHERS, found)
-
-    def _make(self, dense: Codes) -> None:
-        counts = np.bincount(dense)
-        counts[_MAX_KEYS:] = 0  # too many keys: that id stands for several
-        new = np.flatnonzero(counts)
-        free = np.flatnonzero(self.key < 0)
-        chosen = new[np.argsort(-counts[new], kind="stable")][: len(free)]
-        self.key[free[: len(chosen)]] = chosen
-        self._bucket[chosen] = free[: len(chosen)]
-
-    def free(self, empty: Bools) -> None:
-        """Give back buckets [63] without any work left."""
-        gone = empty & (self.key >= 0)
-        self._bucket[self.key[gone]] = -1
-        self.key[gone] = -1
-
-    def look_up(self, *columns: Codes) -> Ints:
-        """The bucket of each row (n,), (others) for keys without one."""
-        found = self._bucket[self.keys.ids(*columns)]
-        return np.where(found < 0, _OTHERS, found)
 
 
 class MappingSlots:
@@ -77,7 +34,7 @@ class MappingSlots:
     """
 
     def __init__(self, slots: int) -> None:
-        self.buckets, self.asked_buckets = Buckets(), Buckets()
+        self.buckets, self.asked_buckets, self.kinds = Buckets(), Buckets(), Kinds(slots)
         self.counts = np.zeros((MAX_BUCKETS, slots, _WAYS), np.int64)
         self.time_ns = np.zeros((MAX_BUCKETS, slots, _WAYS))
         self.compiles = np.zeros((2, MAX_BUCKETS, slots), np.int64)
@@ -99,6 +56,7 @@ class MappingSlots:
         self.compiles[:, :, slots], self.stall_ns[:, :, slots] = 0, 0
         self.unknown[:, slots], self.batch_max[:, slots], self.asked[:, slots] = 0, 0, 0
         self.batch_sum[slots], self.batch_n[slots] = 0, 0
+        self.kinds.clear(slots)
         held = self.counts.sum(axis=(1, 2)) + self.compiles.sum(axis=(0, 2))
         self.buckets.free(held[:_OTHERS] == 0)
         self.asked_buckets.free(self.asked.sum(axis=1)[:_OTHERS] == 0)
@@ -133,11 +91,11 @@ class MappingSlots:
 
     def _add_executions(self, rows: Columns, slot: Ints) -> None:
         ran = (rows.kind == EXECUTION) & (rows.start != NULL) & (rows.end != NULL)
-        needed = (rows.plan, rows.shape, rows.mapping, rows.batch, rows.start, rows.end)
+        needed = (rows.plan, rows.shape, rows.mapping, rows.batch, rows.start, rows.end, rows.name)
         if not ran.all():
             needed = tuple(column[ran] for column in needed)
             slot = repeated(int(slot[0]), len(needed[0]), np.int64) if slot.strides == (0,) else slot[ran]
-        plan, shape_id, mapping, batch, start, end = needed
+        plan, shape_id, mapping, batch, start, end, name = needed
         if len(plan) == 0:
             return
         bucket = self.buckets.of(plan, shape_id)
@@ -151,13 +109,14 @@ class MappingSlots:
         size = math.prod(shape)
         self.counts[:, into] += np.bincount(cell, minlength=size).reshape(shape)
         self.time_ns[:, into] += np.bincount(cell, service, size).reshape(shape)
-        self._add_batches(batch, mapping, slot)
+        self._add_batches(name, batch, mapping, slot)
 
-    def _add_batches(self, batch: Codes, mapping: Codes, slot: Ints) -> None:
+    def _add_batches(self, name: Codes, batch: Codes, mapping: Codes, slot: Ints) -> None:
         batched = batch > 0
         if not batched.any():
             return
         batch, mapping, slot = batch[batched].astype(np.int64), mapping[batched], slot[batched]
+        self.kinds.add(name[batched], batch, mapping, slot)
         slots = len(self.batch_n)
         self.batch_sum += np.bincount(slot, batch, slots)
         self.batch_n += np.bincount(slot, minlength=slots)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fusetui.analysis.arrays import Floats
 from fusetui.analysis.mapping_adapt import best_padding
 from fusetui.analysis.mapping_drift import drift_in_window, drift_of, envelope_of
+from fusetui.analysis.mapping_kinds import Kinds
 from fusetui.analysis.mapping_metastable import metastable
 from fusetui.analysis.mapping_padding import padding_of
 
@@ -87,9 +88,23 @@ def series(fell_at: int, until: int = 60, batch_up: float = 48.0) -> tuple[Float
 def test_a_fallback_that_stays_with_larger_batches_while_all_looks_normal() -> None:
     found = metastable(*series(30))
     assert found is not None
-    assert (found.from_slot, found.slots, found.largest_planned, found.batch_during) == (30, 30, 32, 48.0)
+    # Three of sixty slots are the last twentieth, which is not looked at.
+    assert (found.from_slot, found.slots, found.largest_planned, found.batch_during) == (30, 27, 32, 48.0)
     assert (found.fallback_share, found.rate_before, found.rate_during) == (1.0, 100.0, 100.0)
     assert any("demand may have grown" in line for line in found.does_not_prove)
+
+
+def test_work_of_another_kind_does_not_hide_it() -> None:
+    kinds, slots = Kinds(60), np.arange(60)
+    fell, batch, depth, rate = series(30)
+    for _ in range(3):
+        kinds.add(np.zeros(60, np.int32), batch.astype(np.int64), np.where(fell > 0, 2, 0).astype(np.int8), slots)
+        kinds.add(np.ones(60, np.int32), np.full(60, 4), np.zeros(60, np.int8), slots)
+    found = kinds.evidence(["steps", "prompts"], slots, depth, rate)
+    assert found is not None
+    assert (found.of, found.from_slot, found.batch_during) == ("steps", 30, 48.0)
+    kinds.clear(slots[:40])
+    assert kinds.evidence(["steps", "prompts"], slots, depth, rate) is None
 
 
 def test_gaps_do_not_hide_it() -> None:
