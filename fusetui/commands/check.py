@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 EXIT_USAGE: Final = 2
 EXIT_LOST: Final = 5
 _LIVE_WINDOW_NS: Final = 10 * 10**9
+_PATIENCE_S: Final = 10.0
+"""How much longer than a window the first rows of a live source may take."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -89,7 +91,7 @@ def _judged(args: argparse.Namespace, rows: Rows, rules: tuple[Rule, ...], min_n
 
 
 def _live(args: argparse.Namespace, only: Filter | None) -> tuple[Rows, str]:
-    """What came within one window; and why the source was lost, "" when it was not."""
+    """What came within one window from the first rows on; and why the source was lost, "" when it was not."""
     from fusetui.analysis.expression.rows import MAX_ROWS, Rows
 
     source = open_live(args.trace, args)
@@ -97,9 +99,13 @@ def _live(args: argparse.Namespace, only: Filter | None) -> tuple[Rows, str]:
     held = 0
     notes: tuple[str, ...] = ()
     try:
-        until = time.monotonic() + (args.window or _LIVE_WINDOW_NS) / 1e9
+        window_s = (args.window or _LIVE_WINDOW_NS) / 1e9
+        until = time.monotonic() + window_s + _PATIENCE_S
         while (left := until - time.monotonic()) > 0 and source.health().state not in ("ended", "failed", "lost"):
-            for batch in source.poll(min(left, 0.1)):
+            batches = source.poll(min(left, 0.1))
+            if batches and not kept:
+                until = time.monotonic() + window_s
+            for batch in batches:
                 batch = batch if only is None else only.apply(batch)
                 held += len(batch)
                 if held <= MAX_ROWS:

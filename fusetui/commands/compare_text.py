@@ -158,6 +158,7 @@ def _kernel_word(launches: Ratio, moved: int) -> str:
 
 
 def _lists(made: Comparison, reading: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    clock = made.clock
     if made.contradictions:
         yield "Contradictions", made.contradictions
     if made.changes:
@@ -165,13 +166,17 @@ def _lists(made: Comparison, reading: Sequence[str]) -> Iterator[tuple[str, list
             "Changes within after",
             [
                 f"p95 {duration(c.before_ns).strip()} → {duration(c.after_ns).strip()} ({_change(c.ratio)}) at "
-                f"{moment(c.at_ns, float(c.within_ns))}, within {duration(c.within_ns).strip()}, p {c.p:.3f}"
+                f"{moment(c.at_ns, float(c.within_ns), clock)}, within {duration(c.within_ns).strip()}, p {c.p:.3f}"
                 + "".join(f"; beside it: {mark.name}" for mark in c.marks)
                 for c in made.changes
             ],
         )
+    if made.left is not None:
+        span = float(made.left.flagged_ns - made.left.began_ns)
+        began, sure = (moment(at, span, clock) for at in (made.left.began_ns, made.left.flagged_ns))
+        yield "First bad moment", [f"above the tail of before from {began}, sure at {sure}, windows of {made.left.per}"]
     notes = [*made.notes, *reading]
-    notes += [why for why in (made.parts_why, made.changes_why) if why]
+    notes += [why for why in (made.parts_why, made.changes_why, made.left_why) if why]
     if notes:
         yield "Notes", notes
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fusetui.analysis.changepoint.baseline import Left, left_baseline
 from fusetui.analysis.changepoint.changes import Change, changes_of, first_seen
 from fusetui.analysis.columns import MARK
 from fusetui.analysis.compare.alike import Alike, alike_of
@@ -29,12 +30,15 @@ class Comparison:
 
     alike     at the same sizes, all together first; [] where sizes are not known
     verdict   "slower", "faster", "mixed", "no change seen" or "not enough data", of the latency's quantiles
+    left      when the tail of `after` left that of `before`; left_why: why that cannot be told
+    clock     of times in `after`, as in its header
     changes   within `after`; changes_why: why none can be told
     """
 
     verdict: str
     why: str
     latency_of: str
+    clock: str
     moves: list[Move]
     shift: list[tuple[float, Ratio]]
     alike: list[Alike]
@@ -45,6 +49,8 @@ class Comparison:
     streams: list[StreamMove]
     changes: list[Change]
     changes_why: str
+    left: Left | None
+    left_why: str
     contradictions: list[str]
     notes: list[str]
 
@@ -55,13 +61,16 @@ def compare(before: Scope, after: Scope, *, seed: int = 0, independent: bool = F
     totals = totals_of(before, after)
     parts, parts_why = parts_of(before, after)
     changes, changes_why = changes_within(after)
+    old, new = before.items, after.items
+    left, left_why = left_baseline(old.latency, new.rows.end, new.latency, seed=seed)
     verdict, why = _verdict([move for move in moves if move.field == "latency"])
     return Comparison(
         verdict=verdict,
         why=why,
         latency_of=after.snapshot.latency_of,
+        clock=after.header.clock,
         moves=moves,
-        shift=shift_function(before.items.latency, after.items.latency, independent=independent),
+        shift=shift_function(old.latency, new.latency, independent=independent),
         alike=alike_of(before, after),
         parts=parts,
         parts_why=parts_why,
@@ -70,6 +79,8 @@ def compare(before: Scope, after: Scope, *, seed: int = 0, independent: bool = F
         streams=streams_of(before, after),
         changes=changes,
         changes_why=changes_why,
+        left=left,
+        left_why=left_why,
         contradictions=contradictions(moves, totals),
         notes=unlike(before, after, before.header, after.header),
     )

@@ -71,9 +71,9 @@ def parse_measure(cursor: Cursor) -> Measure:
     name = word.text.lower() if word.kind == "word" else ""
     if name == "change" and cursor.is_bracket("("):
         cursor.take()
+        if cursor.is_word("change"):
+            raise cursor.error("a change of a change is nothing")
         inner = parse_measure(cursor)
-        if inner.change:
-            raise cursor.error("a change of a change is nothing", word)
         cursor.close()
         return Measure(inner.aggregate, inner.of, inner.q, change=True)
     if name in PLAIN:

@@ -30,4 +30,4 @@ def needed_n(n: int, low: float, high: float, change: float) -> int | None:
     if not 0.0 < low < high < math.inf or change in (0.0, -1.0):
         return None
     half = math.log(high / low) / 2.0
-    return math.ceil(n * (half / abs(math.log1p(change))) ** 2)
+    return math.ceil(n * (half / abs(math.log1p(change))) ** 2 - 1e-9)
