@@ -27,7 +27,8 @@ def test_those_who_still_wait_for_their_first_token_bound_the_tail() -> None:
     ages = ((at - arrival[waits]) * 1e9).astype(np.int64)
     blind, honest = tail_of(done), tail_of(done, ages)
     assert (len(done) + len(ages), honest.open_n) == (int((arrival <= at).sum()), int(waits.sum()))
-    assert blind.p95_ns is not None and honest.p95_ns is not None
+    assert blind.p95_ns is not None
+    assert honest.p95_ns is not None
     assert blind.p95_ns < 12e9
     assert "p95" in honest.at_least
     assert honest.p95_ns >= 21.9e9
