@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         say(f"fusetui: {error}")
         return 2
-    return watch(replay, args, title=_title(args.trace), bookmarks_key=_key(args.trace))
+    return watch(replay, args, title=_title(args.trace), bookmarks_key=capture_key(args.trace))
 
 
 def wait_for_first_batch(trace: Trace) -> None:
@@ -63,6 +63,7 @@ def _title(specs: list[str]) -> str:
     return name if len(specs) == 1 else f"{name} and {len(specs) - 1} more"
 
 
-def _key(specs: list[str]) -> str:
+def capture_key(specs: list[str]) -> str:
+    """What bookmarks and decisions of these captures are kept under: where they lie, hashed."""
     paths = "\n".join(str(Path(capture_path(s)).resolve()) for s in specs)
     return sha256(paths.encode("utf-8", "surrogateescape")).hexdigest()[:16]
