@@ -113,7 +113,8 @@ def _tables(made: Comparison, outcomes: Sequence[Outcome]) -> Iterator[_Table]:
              row.ratio.why or _WORDS[row.ratio.moved])
             for row in made.parts
         ]  # fmt: skip
-        yield _Table("Where the latency is spent", ("", *_HEAD, ""), rows)
+        foot = ("intervals: 95 % for all parts together",)
+        yield _Table("Where the latency is spent", ("", *_HEAD, ""), rows, foot)
     if made.totals:
         rows = [
             (name, _value(t.measure, t.before), _value(t.measure, t.after), _change(t.ratio))

@@ -15,9 +15,10 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Floats
+from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.columns import NULL
 from fusetui.analysis.expression.rows import Scope
+from fusetui.analysis.intervals import dependence_of_mean
 
 MIN_ITEMS: Final = 3
 """Of a stratum, on each side."""
@@ -41,10 +42,24 @@ class Alike:
         return (self.low > 1.0) - (self.high < 1.0)
 
 
+@dataclass(frozen=True, slots=True)
+class _Strata:
+    """Log latencies of items in the order of time (n,), and the stratum of each: an index in `words`, "" for none."""
+
+    logs: Floats
+    words: list[str]
+    where: Ints
+
+    def of(self, word: str) -> Floats:
+        found: Floats = self.logs[self.where == self.words.index(word)]
+        return found
+
+
 def alike_of(before: Scope, after: Scope, *, level: float = 0.95) -> list[Alike]:
     """All together first, then the strata, most items first; [] without two strata on both sides."""
-    old, new = _logs(before), _logs(after)
-    strata = [(name, old[name], new[name]) for name in old if name in new]
+    old, new = _strata(before), _strata(after)
+    names = set(old.words) & set(new.words) - {""}
+    strata = [(name, old.of(name), new.of(name)) for name in sorted(names)]
     strata = [row for row in strata if min(row[1].size, row[2].size) >= MIN_ITEMS]
     if len(strata) < 2:
         return []
@@ -52,11 +67,12 @@ def alike_of(before: Scope, after: Scope, *, level: float = 0.95) -> list[Alike]
     error2 = np.array([a.var(ddof=1) / a.size + b.var(ddof=1) / b.size for _, a, b in strata])
     weight = np.array([a.size * b.size / (a.size + b.size) for _, a, b in strata])
     weight /= weight.sum()
+    worth = math.sqrt(max(_worth(old), _worth(new)))
     total = _row("", sum(a.size for _, a, _ in strata), sum(b.size for _, _, b in strata),
-                 float(weight @ moved), math.sqrt(float(weight**2 @ error2)), level)  # fmt: skip
+                 float(weight @ moved), math.sqrt(float(weight**2 @ error2)) * worth, level)  # fmt: skip
     strict = 1.0 - (1.0 - level) / len(strata)
     rows = [
-        _row(name, a.size, b.size, float(d), math.sqrt(float(e)), strict)
+        _row(name, a.size, b.size, float(d), math.sqrt(float(e)) * worth, strict)
         for (name, a, b), d, e in zip(strata, moved, error2, strict=True)
     ]
     return [total, *sorted(rows, key=lambda row: (-row.n_before - row.n_after, row.name))]
@@ -67,27 +83,31 @@ def _row(name: str, n: int, m: int, moved: float, error: float, level: float) ->
     return Alike(name, n, m, *(math.exp(x) for x in (moved, moved - reach, moved + reach)))
 
 
-def _logs(scope: Scope) -> dict[str, Floats]:
-    """Log latencies by stratum."""
+def _worth(strata: _Strata) -> float:
+    """How many items an independent one is worth: what is left of each beside the mean of its stratum."""
+    if not strata.words:
+        return 1.0
+    sums = np.bincount(strata.where, strata.logs, len(strata.words))
+    means = sums / np.maximum(np.bincount(strata.where, minlength=len(strata.words)), 1)
+    return dependence_of_mean(strata.logs - means[strata.where])
+
+
+def _strata(scope: Scope) -> _Strata:
     items, ran = scope.items, scope.executions
     if not len(items) or not len(ran):
-        return {}
+        return _Strata(np.zeros(0), [], np.zeros(0, np.int64))
     logs = np.log(np.maximum(items.latency, 1).astype(np.float64))
-    shapes = scope.reader.shapes.words
-    if items is ran:
-        key = ran.rows.name.astype(np.int64) * (len(shapes) + 1) + ran.rows.shape
-        key[(ran.rows.shape < 0) | (ran.rows.name < 0)] = -1
-        names = scope.reader.names.words
-        used, where = np.unique(key, return_inverse=True)
-        words = [
-            "" if k < 0 else f"{names[k // (len(shapes) + 1)]} {shapes[k % (len(shapes) + 1)]}" for k in used.tolist()
-        ]
-    else:
-        words, where = _input_shapes(scope)
-    return {word: logs[where == number] for number, word in enumerate(words) if word}
+    if items is not ran:
+        return _Strata(logs, *_input_shapes(scope))
+    shapes, names = scope.reader.shapes.words, scope.reader.names.words
+    key = ran.rows.name.astype(np.int64) * len(shapes) + ran.rows.shape
+    key[(ran.rows.shape < 0) | (ran.rows.name < 0)] = -1
+    used, where = np.unique(key, return_inverse=True)
+    words = ["" if k < 0 else f"{names[k // len(shapes)]} {shapes[k % len(shapes)]}" for k in used.tolist()]
+    return _Strata(logs, words, where)
 
 
-def _input_shapes(scope: Scope) -> tuple[list[str], np.ndarray[tuple[int], np.dtype[np.intp]]]:
+def _input_shapes(scope: Scope) -> tuple[list[str], Ints]:
     """The input shape of each request: words, and which of them, (requests,)."""
     ran, asked = scope.executions.rows, scope.requests.rows
     known = np.flatnonzero((ran.request != NULL) & (ran.shape >= 0))

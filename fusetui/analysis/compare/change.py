@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from fusetui.analysis.expression.measures import DURATION_FIELDS, Measure
 from fusetui.analysis.expression.observe import Observed, observe
 from fusetui.analysis.expression.rows import Scope
-from fusetui.analysis.intervals import Ratio, mean_ratio, needed_n, quantile_ratio, share_ratio
+from fusetui.analysis.intervals import Ratio, mean_ratio_of, needed_n, quantile_ratio, share_ratio
 
 
 def observe_change(measure: Measure, before: Scope, after: Scope, limit: float) -> Observed:
@@ -38,12 +36,7 @@ def _ratio(measure: Measure, before: Scope, after: Scope) -> Ratio | None:
         old, new = before.durations(measure.of)[0], after.durations(measure.of)[0]
         if measure.q is not None:
             return quantile_ratio(old, new, measure.q)
-        sides = [side.astype(np.float64) for side in (old, new)]
-        return mean_ratio(
-            (old.size, new.size),
-            (float(sides[0].sum()), float(sides[1].sum())),
-            (float(sides[0] @ sides[0]), float(sides[1] @ sides[1])),
-        )
+        return mean_ratio_of(old, new)
     if measure.aggregate in ("share", "hit"):
         seen = [observe(measure, scope) for scope in (before, after)]
         hits = [(s.value or 0.0) * s.n for s in seen]

@@ -12,7 +12,7 @@ from fusetui.analysis.attribution.parts import PARTS
 from fusetui.analysis.attribution.split import known_items, split
 from fusetui.analysis.attribution.tailtime import MIN_ITEMS
 from fusetui.analysis.expression.rows import Scope
-from fusetui.analysis.intervals import Ratio, mean_ratio
+from fusetui.analysis.intervals import Ratio, mean_ratio_of
 from fusetui.analysis.quantiles import nearest_rank
 
 Cohort = Literal["all", "tail"]
@@ -27,10 +27,10 @@ class PartMove:
     ratio: Ratio
 
 
-def parts_of(before: Scope, after: Scope) -> tuple[list[PartMove], str]:
+def parts_of(before: Scope, after: Scope, *, level: float = 0.95) -> tuple[list[PartMove], str]:
     """Parts that either side has, largest difference first within a cohort; and why there are none.
 
-    tail: items at or above the p95 of their own side
+    level holds for all parts of a cohort together. tail: items at or above the p95 of their own side
     """
     both = [_split(scope) for scope in (before, after)]
     if both[0] is None or both[1] is None:
@@ -38,15 +38,9 @@ def parts_of(before: Scope, after: Scope) -> tuple[list[PartMove], str]:
     found: list[PartMove] = []
     for cohort in ("all", "tail"):
         sides = [_chosen(parts, latency, cohort == "tail") for parts, latency in (both[0], both[1])]
-        n = (len(sides[0]), len(sides[1]))
-        rows = []
-        for number, part in enumerate(PARTS):
-            columns = [side[:, number] for side in sides]
-            if not any(column.any() for column in columns):
-                continue
-            total = (float(columns[0].sum()), float(columns[1].sum()))
-            squares = (float(columns[0] @ columns[0]), float(columns[1] @ columns[1]))
-            rows.append(PartMove(cohort, part, mean_ratio(n, total, squares)))
+        used = [number for number in range(len(PARTS)) if any(side[:, number].any() for side in sides)]
+        strict = 1.0 - (1.0 - level) / max(len(used), 1)
+        rows = [PartMove(cohort, PARTS[k], mean_ratio_of(sides[0][:, k], sides[1][:, k], level=strict)) for k in used]
         found += sorted(rows, key=lambda row: -abs((row.ratio.after or 0.0) - (row.ratio.before or 0.0)))
     return found, ""
 
@@ -60,6 +54,6 @@ def _split(scope: Scope) -> tuple[Ints, Ints] | None:
     return made.parts, made.latency
 
 
-def _chosen(parts: Ints, latency: Ints, tail: bool) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def _chosen(parts: Ints, latency: Ints, tail: bool) -> Ints:
     chosen = latency >= nearest_rank(latency, [0.95])[0] if tail else np.ones(latency.size, np.bool_)
-    return parts[chosen].astype(np.float64)
+    return parts[chosen]

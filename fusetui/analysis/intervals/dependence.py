@@ -27,6 +27,16 @@ def dependence(values: Values, q: float) -> float:
     spread = float(above.var())
     if spread == 0.0:
         return 1.0
-    size = n // _BATCHES
-    means = above[: size * _BATCHES].reshape(_BATCHES, size).mean(axis=1)
+    return _growth(above, spread)
+
+
+def dependence_of_mean(values: Values) -> float:
+    """The same of the variance of a mean."""
+    spread = float(values.var()) if values.size >= _LEAST else 0.0
+    return _growth(values, spread) if spread > 0.0 else 1.0
+
+
+def _growth(values: Values, spread: float) -> float:
+    size = values.size // _BATCHES
+    means = values[: size * _BATCHES].reshape(_BATCHES, size).mean(axis=1)
     return max(1.0, float(means.var(ddof=1)) * size / spread)

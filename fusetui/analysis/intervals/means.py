@@ -6,7 +6,11 @@ import math
 from statistics import NormalDist
 from typing import Final
 
+import numpy as np
+
+from fusetui.analysis.intervals.dependence import dependence_of_mean
 from fusetui.analysis.intervals.ratio import Ratio
+from fusetui.analysis.intervals.values import Values
 
 _NORMAL: Final = NormalDist()
 MIN_ITEMS: Final = 5
@@ -14,10 +18,16 @@ MIN_ITEMS: Final = 5
 
 
 def mean_ratio(
-    n: tuple[int, int], total: tuple[float, float], squares: tuple[float, float], *, level: float = 0.95
+    n: tuple[int, int],
+    total: tuple[float, float],
+    squares: tuple[float, float],
+    *,
+    level: float = 0.95,
+    worth: tuple[float, float] = (1.0, 1.0),
 ) -> Ratio:
     """The ratio of two means from counts, sums and sums of squares: Welch's errors, on the log scale for the ratio.
 
+    worth  how many values an independent one is worth, by side (see `dependence_of_mean`)
     Sides of one value throughout (a count that never varies) have an interval of no width: they are known exactly.
     """
     if not all(n):
@@ -26,14 +36,29 @@ def mean_ratio(
     ratio = after / before if before > 0.0 else None
     if min(n) < MIN_ITEMS:
         return Ratio(*n, before, after, ratio, why=f"a mean needs n ≥ {MIN_ITEMS}, have {n[0]} and {n[1]}")
-    errors = [math.sqrt(max(s / k - (t / k) ** 2, 0.0) / (k - 1)) for k, t, s in zip(n, total, squares, strict=True)]
+    errors = [
+        math.sqrt(max(s / k - (t / k) ** 2, 0.0) / (k - 1) * w)
+        for k, t, s, w in zip(n, total, squares, worth, strict=True)
+    ]
     z = _NORMAL.inv_cdf((1.0 + level) / 2.0)
     shift, wide = after - before, z * math.hypot(*errors)
     low = high = None
     if ratio is not None and after > 0.0:
         reach = z * math.hypot(errors[0] / before, errors[1] / after)
         low, high = ratio * math.exp(-min(reach, 700.0)), ratio * math.exp(min(reach, 700.0))
-    return Ratio(*n, before, after, ratio, low, high, shift - wide, shift + wide)
+    return Ratio(*n, before, after, ratio, low, high, shift - wide, shift + wide, max(worth))
+
+
+def mean_ratio_of(before: Values, after: Values, *, level: float = 0.95) -> Ratio:
+    """`mean_ratio` of two samples in the order of time, (n,) and (m,): neighbours that are alike count."""
+    old, new = before.astype(np.float64), after.astype(np.float64)
+    return mean_ratio(
+        (old.size, new.size),
+        (float(old.sum()), float(new.sum())),
+        (float(old @ old), float(new @ new)),
+        level=level,
+        worth=(dependence_of_mean(old), dependence_of_mean(new)),
+    )
 
 
 def share_interval(hits: float, n: int, *, level: float = 0.95) -> tuple[float, float]:
