@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from fusetui.analysis.attribution.parts import GATE, PLANNED, QUEUE, REST, STAGES
+from fusetui.analysis.attribution.parts import GATE, PLANNED, QUEUE, REST, STAGES, TailTime
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.telemetry.header import Header
 from fusetui.triage.blame import Blame, blame_of
@@ -23,6 +23,10 @@ NAMED: Final = 0.1
 """Share of the slowest latency from which a bottleneck is named: below, taking it away would not show."""
 LONG: Final = 5.0
 """p99 over what the median takes to be served from which a tail is long by itself, where most is not planned work."""
+LONG_WAIT: Final = 20.0
+"""The same where most of it is wait: a mix of short and long items at a third of the load has 6 without any fault."""
+TAIL: Final = 1.5
+"""p99 over the median, or slow slots over calm ones, below which there is no tail to explain."""
 WORSE: Final = 1.25
 ENOUGH: Final = 100
 MOST: Final = 0.5
@@ -87,25 +91,42 @@ def measures_of(
     """The measures of a snapshot."""
     header = header or snapshot.header
     blame = blame_of(snapshot, causes)
-    trouble = _trouble(snapshot, header.slo_ns, baseline)
-    return Measures(snapshot, header, causes, baseline, blame, contrast_of(snapshot), trouble, tuple(groups))
+    contrast = contrast_of(snapshot)
+    trouble = _trouble(snapshot, header.slo_ns, baseline, contrast)
+    return Measures(snapshot, header, causes, baseline, blame, contrast, trouble, tuple(groups))
 
 
-def _trouble(snapshot: Snapshot, slo_ns: int | None, baseline: Snapshot | None) -> Trouble:
+def _trouble(snapshot: Snapshot, slo_ns: int | None, baseline: Snapshot | None, contrast: Contrast | None) -> Trouble:
     latency, time = snapshot.latency, snapshot.tail_time
-    if slo_ns is not None and (latency.p99_ns or latency.p95_ns or 0) > slo_ns:
+    tail_ns = latency.p99_ns or latency.p95_ns
+    if slo_ns is not None and (tail_ns or 0) > slo_ns:
         return "breach"
     if baseline is not None and min(latency.n, baseline.latency.n) >= ENOUGH:
         old, new = baseline.latency.p95_ns, latency.p95_ns
         if old and new and new >= WORSE * old:
             return "worse"
-    if time is None:
+    if time is None or tail_ns is None:
         return ""
-    if time.first is not None:
+    # Budgets that another objective was shared out to say nothing of this one.
+    other = time.budget_of == "slo" and slo_ns != snapshot.header.slo_ns
+    if time.first is not None and not other and _stretched(tail_ns, latency.p50_ns, contrast, snapshot):
         return "left"
-    slowest = time.extreme or time.tail
+    return "long" if slo_ns is None and _long(tail_ns, time) else ""
+
+
+def _stretched(tail_ns: int, median_ns: int | None, contrast: Contrast | None, snapshot: Snapshot) -> bool:
+    """Whether there is a tail at all, over the window or between its slots."""
+    if median_ns is not None and tail_ns >= TAIL * median_ns:
+        return True
+    slots = contrast.of(snapshot.latency_series.p99_ns) if contrast else None
+    return slots is not None and slots[0] >= TAIL * slots[1]
+
+
+def _long(tail_ns: int, time: TailTime) -> bool:
+    slowest, median = time.extreme or time.tail, time.median
+    waited = slowest.shares[QUEUE]
     planned = slowest.shares[PLANNED] + slowest.shares[REST]
-    served = time.median.latency_ns - time.median.mean_ns[QUEUE] - time.median.mean_ns[GATE]
-    tail_ns = latency.p99_ns or latency.p95_ns
-    stretched = tail_ns is not None and tail_ns >= LONG * max(served, 1.0)
-    return "long" if stretched and planned < MOST and slo_ns is None else ""
+    served = max(median.latency_ns - median.mean_ns[QUEUE] - median.mean_ns[GATE], 1.0)
+    if planned >= MOST:
+        return False
+    return tail_ns >= served * (LONG_WAIT if waited >= MOST else LONG)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fusetui.triage.finding import Bottleneck, Confidence, Fact, Finding, Severity, Slice, Stage, SubjectKind, Topic
 from fusetui.triage.measures import Measures
+from fusetui.triage.where import joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +95,3 @@ class Rule:
             confidence=seen.confidence,
             confidence_why=seen.confidence_why,
         )
-
-
-def joined(*filters: str) -> str:
-    """One filter that passes what all of them pass."""
-    used = [text for text in filters if text.strip()]
-    return used[0] if len(used) == 1 else " and ".join(f"({text})" for text in used)
-
-
-def quoted(text: str) -> str:
-    """A text as a value of a filter; a quote that cannot be written matches by `~` on what is around it."""
-    return f"'{text}'" if '"' in text else f'"{text}"'

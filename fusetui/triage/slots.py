@@ -11,6 +11,8 @@ from fusetui.analysis.arrays import Bools, Floats
 from fusetui.analysis.snapshot import Snapshot
 
 LEAST: Final = 2
+OFF: Final = 0.02
+"""Quantiles of slots come from histograms, up to 1.1 % off; that of the window may be exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,9 @@ def contrast_of(snapshot: Snapshot) -> Contrast | None:
     known = ~np.isnan(p99)
     if p95_ns is None or known.sum() < 4 * LEAST:
         return None
+    reach = p95_ns * (1 - OFF)
     middle = float(np.median(p99[known]))
-    bad, calm = known & (p99 >= p95_ns), known & (p99 <= middle) & (p99 < p95_ns)
+    bad, calm = known & (p99 >= reach), known & (p99 <= middle) & (p99 < reach)
     return Contrast(bad, calm) if bad.sum() >= LEAST and calm.sum() >= LEAST else None
 
 
@@ -58,10 +61,26 @@ def stalled_share(snapshot: Snapshot) -> Floats:
 
 
 def unplanned_share(snapshot: Snapshot) -> Floats:
-    """Share of the time of executions that ran adapted or fell back, by slot [S]; NaN: none carries a mapping."""
-    by_slot = snapshot.mapping_detail.time_by_slot
-    if by_slot.shape[1] != len(snapshot.slot_start_ns):
-        return np.full(len(snapshot.slot_start_ns), np.nan)
+    """Share of the time of executions that no plan of their size took, by slot [S]; NaN: none carries a mapping.
+
+    All of what fell back; of what ran padded what the padding added, half where the factor is not known.
+    """
+    detail, slots = snapshot.mapping_detail, len(snapshot.slot_start_ns)
+    by_slot = detail.time_by_slot
+    if by_slot.shape[1] != slots:
+        return np.full(slots, np.nan)
     time = by_slot.sum(axis=0)
     known = time[:, :3].sum(axis=1)
-    return np.where(known > 0, time[:, 1:3].sum(axis=1) / np.maximum(known, 1.0), np.nan)
+    factor = detail.padding_by_slot if len(detail.padding_by_slot) == slots else np.full(slots, np.nan)
+    added = _added(factor, time)
+    return np.where(known > 0, (added * time[:, 1] + time[:, 2]) / np.maximum(known, 1.0), np.nan)
+
+
+def _added(factor: Floats, time: Floats) -> Floats:
+    """Share of the adapted time that padding added: the factor is over all executions, padded or not, [S]."""
+    known = time[:, :3].sum(axis=1)
+    adapted = np.divide(time[:, 1], known, out=np.zeros(len(known)), where=known > 0)
+    excess = 1.0 - 1.0 / np.maximum(np.nan_to_num(factor, nan=1.0), 1.0)
+    of_adapted = np.divide(excess, adapted, out=np.full(len(known), 0.5), where=adapted > 0)
+    added: Floats = np.where(np.isnan(factor), 0.5, np.clip(of_adapted, 0.0, 1.0))
+    return added

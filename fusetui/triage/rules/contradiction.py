@@ -66,7 +66,8 @@ def _mix(m: Measures) -> Iterator[Seen]:
     drift = m.snapshot.mapping_detail.drift
     if drift is None or drift.against != "envelope" or drift.verdict == "stable":
         return
-    outside = float(np.asarray(drift.seen)[np.asarray(drift.expected) <= 0].sum())
+    # Expected shares are raised by half a count, so that none is 0.
+    outside = float(drift.seen[drift.expected * drift.seen_n < 1].sum())
     yield Seen(
         f"these are not the shapes the plan was made for: index {num(drift.index)}, {pct(outside)} outside the"
         " envelope: no before and after across that",

@@ -7,8 +7,9 @@ from typing import Final
 
 from fusetui.triage.finding import Fact
 from fusetui.triage.measures import Measures
-from fusetui.triage.rule import Rule, Seen, quoted
+from fusetui.triage.rule import Rule, Seen
 from fusetui.triage.text import name, num, pct
+from fusetui.triage.where import stream_filter
 
 UNFAIR: Final = 0.8
 STARVED: Final = 0.5
@@ -32,7 +33,7 @@ def _unfair(m: Measures) -> Iterator[Seen]:
             Fact("service over demand of the worst", fair.worst_ratio, "share", _COLUMNS),
         ),
         subject=fair.worst_stream,
-        filter=f"stream = {quoted(fair.worst_stream)}",
+        filter=stream_filter(m.snapshot, fair.worst_stream),
     )
 
 

@@ -113,10 +113,10 @@ def _quantised(m: Measures) -> Iterator[Seen]:
         m.snapshot.queue_wait.max_ns,
     ]
     known = sorted({value for value in values if value})
-    if not tail.exact or tail.n < LEAST or len(known) < 3:
+    if not tail.exact or tail.n < LEAST or len(known) < 2:
         return
     quantum = math.gcd(*known)
-    if quantum < QUANTUM_NS or quantum < QUANTUM_SHARE * known[0] or len(known) < 3:
+    if quantum < QUANTUM_NS or quantum < QUANTUM_SHARE * known[0]:
         return
     yield Seen(
         f"times come in steps of {ns(quantum)}: differences below that, and waits of less, are not in this trace",

@@ -11,6 +11,7 @@ from fusetui.triage.counters import counters, level
 from fusetui.triage.finding import Fact
 from fusetui.triage.measures import NAMED, Measures
 from fusetui.triage.rule import Rule, Seen
+from fusetui.triage.slots import work_per_item
 from fusetui.triage.text import many, name, ns, pct, tail_text
 
 PHANTOM: Final = 0.3
@@ -24,7 +25,11 @@ def _phantom(m: Measures) -> Iterator[Seen]:
         return
     slowest = time.extreme or time.tail
     level_, grown = slowest.shares[parts.REST], growth(time, parts.REST)
-    if level_ < PHANTOM or time.executions < time.items / 2:
+    length = m.snapshot.now_ns - m.snapshot.window_start_ns
+    # Of items as long as the window most executions lie before it.
+    if level_ < PHANTOM or time.executions < time.items / 2 or slowest.latency_ns > length / 5:
+        return
+    if _slow_work(m, slowest.mean_ns[parts.REST] - time.median.mean_ns[parts.REST]):
         return
     yield Seen(
         f"{pct(level_)} of the slowest requests' time is in no execution and no queue: spent before, between or after"
@@ -36,6 +41,15 @@ def _phantom(m: Measures) -> Iterator[Seen]:
         level_,
         max(grown, level_),
     )
+
+
+def _slow_work(m: Measures, rest_ns: float) -> bool:
+    """Whether executions that took longer than their like explain half of the rest, which holds that too."""
+    service = m.snapshot.service
+    spread = (service.p99_ns or service.max_ns or 0) - (service.p50_ns or 0)
+    work = m.contrast and m.contrast.of(work_per_item(m.snapshot))
+    grew = work[0] - work[1] if work else 0.0
+    return max(float(spread), grew) >= rest_ns / 2
 
 
 def _calls(m: Measures) -> Iterator[Seen]:

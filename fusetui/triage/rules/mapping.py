@@ -7,11 +7,13 @@ from typing import Final
 
 import numpy as np
 
+from fusetui.analysis.columns import OTHERS
 from fusetui.triage.finding import Fact
 from fusetui.triage.measures import NAMED, Measures
-from fusetui.triage.rule import Rule, Seen, joined, quoted
+from fusetui.triage.rule import Rule, Seen
 from fusetui.triage.slots import unplanned_share
 from fusetui.triage.text import many, name, ns, num, pct, since, tail_text
+from fusetui.triage.where import equals, joined
 
 SILENT: Final = 0.1
 PAD_LIMIT: Final = 2.0
@@ -31,7 +33,11 @@ def _tail(m: Measures) -> Iterator[Seen]:
     confidence, why = m.confidence("fallback")
     start = m.since("compile plan")
     rose = m.contrast and m.contrast.of(unplanned_share(m.snapshot))
-    more = "" if not rose else f", {pct(rose[0])} of the time in slow slots and {pct(rose[1])} in calm ones"
+    more = (
+        ""
+        if not rose
+        else f", it accounts for {pct(rose[0])} of the time in slow slots and {pct(rose[1])} in calm ones"
+    )
     padded = (mapping.adapted or 0.0) > (mapping.fallback or 0.0)
     what = "padded to a larger plan" if padded else "on the generic path"
     yield Seen(
@@ -103,7 +109,7 @@ def _padding(m: Measures) -> Iterator[Seen]:
         return
     of_time = detail.padded_ns / detail.time_ns.sum()
     factor = np.nan_to_num(detail.padding)
-    for at in np.flatnonzero((factor >= PAD_LIMIT) & (of_time >= PAD_TIME)).tolist():
+    for at in np.flatnonzero((factor > PAD_LIMIT) & (of_time >= PAD_TIME)).tolist():
         shape = detail.shapes[at]
         yield Seen(
             f"{many(detail.padded[at])} executions padded {num(factor[at])}× (shape {name(shape) or 'unknown'}),"
@@ -117,7 +123,7 @@ def _padding(m: Measures) -> Iterator[Seen]:
             ),
             cause=max(m.blamed("fallback").cause, float(of_time[at] * (1 - 1 / factor[at]))),
             subject=shape,
-            filter=joined(PADDED, f"shape = {quoted(shape)}") if shape else PADDED,
+            filter=joined(PADDED, equals("shape", shape)) if shape and shape != OTHERS else PADDED,
         )
 
 
@@ -185,7 +191,7 @@ RULES: Final = (
     Rule(
         id="fallback/padding", about="shape", look=_padding,
         inputs=("mapping_detail.padding", "mapping_detail.padded_ns"),
-        threshold="2× padded, in 5 % of the time", why="servers that measured it take the generic path past 2×",
+        threshold="over 2× padded, in 5 % of the time", why="servers that measured it take the generic path past 2×",
         does_not_prove=("that the generic path is faster for this size",),
         next_action="measure the size on the generic path once",
         bottleneck="fallback", stage="compile plan", fix="set the padding limit to 2, or add a plan between the sizes",

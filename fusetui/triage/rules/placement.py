@@ -11,6 +11,7 @@ from fusetui.triage.finding import Fact
 from fusetui.triage.measures import NAMED, Measures
 from fusetui.triage.rule import Rule, Seen
 from fusetui.triage.text import many, name, ns, num, pct, since, tail_text
+from fusetui.triage.where import core_filter
 
 UNEVEN: Final = 0.25
 LEAST_BUSY: Final = 0.05
@@ -52,6 +53,7 @@ def _tail(m: Measures) -> Iterator[Seen]:
         blame.time,
         blame.cause,
         label,
+        core_filter(m.snapshot, label),
         since_ns=start,
     )
 
@@ -78,6 +80,7 @@ def _uneven(m: Measures) -> Iterator[Seen]:
         ),
         cause=max(m.blamed("imbalance").cause, uneven / (1 + uneven)),
         subject=cores.labels[at],
+        filter=core_filter(m.snapshot, cores.labels[at]),
     )
 
 
@@ -106,6 +109,7 @@ def _systematic(m: Measures) -> Iterator[Seen]:
         ),
         cause=uneven / (1 + uneven),
         subject=cores.labels[at],
+        filter=core_filter(m.snapshot, cores.labels[at]),
     )
 
 

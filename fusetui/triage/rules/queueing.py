@@ -8,9 +8,10 @@ from typing import Final
 from fusetui.analysis.snapshot import StreamRow
 from fusetui.triage.finding import Confidence, Fact
 from fusetui.triage.measures import NAMED, Measures
-from fusetui.triage.rule import Rule, Seen, quoted
+from fusetui.triage.rule import Rule, Seen
 from fusetui.triage.slots import work_per_item
 from fusetui.triage.text import many, name, ns, num, pct, since, tail_text
+from fusetui.triage.where import stream_filter
 
 ROSE: Final = 1.4
 """Bad slots over calm ones from which a rate, or the work of an item, has visibly grown."""
@@ -48,7 +49,7 @@ def _tail(m: Measures) -> Iterator[Seen]:
         blame.time,
         blame.cause,
         "" if worst is None else worst.name,
-        "" if worst is None else f"stream = {quoted(worst.name)}",
+        "" if worst is None else stream_filter(m.snapshot, worst.name),
         since_ns=start,
     )
 
