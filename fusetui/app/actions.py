@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from textual.binding import Binding
 
-Where = Literal["always", "replay", "pane", "plan", "knobs", "causes", "nowhere"]
+Where = Literal["always", "replay", "pane", "plan", "knobs", "causes", "triage", "nowhere"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Action:
     help   one sentence
     where  "always"; "replay": only with a capture that can be moved in; "pane": about the focused pane;
            "plan": on the screens that show a plan; "knobs": on the what-if screen;
-           "causes": where it stands what the tail is made of
+           "causes": where it stands what the tail is made of; "triage": on the triage screen
     rank   footer place when room is short: lower stays longer
     """
 
@@ -44,6 +44,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "screen.mapping", ("6",), "show('mapping')", "Mapping", "Which plan ran for what came, and the drift", rank=2
     ),
+    Action("screen.triage", ("7",), "show('triage')", "Triage", "What is wrong, its evidence and decisions", rank=2),
     Action(
         "screen.whatif",
         ("8",),
@@ -69,7 +70,18 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("mark.next", ("n",), "next_mark(1)", "", "Go to the next bookmark", "replay"),
     Action("mark.previous", ("N",), "next_mark(-1)", "", "Go to the bookmark before", "replay"),
     Action("view.filter", ("slash",), "filter", "filter", "Show only rows that match an expression", rank=3),
-    Action("view.clear", ("escape",), "clear", "", "Leave the zoom, then clear the filter"),
+    Action("view.clear", ("escape",), "clear", "", "Back from a proof or a walk, out of the zoom, or clear the filter"),
+    Action("triage.proof", ("p",), "proof", "", "Go to the proof of what line two says; esc brings back"),
+    Action(
+        "triage.branch",
+        ("d",),
+        "branch",
+        "debug",
+        "Walk the debug branches: the tail, fairness of streams, memory limits; esc brings back",
+        rank=4,
+    ),
+    Action("triage.decide", ("o",), "decide", "decide", "Say who does what about the selected finding", "triage", 1),
+    Action("triage.save", ("w",), "save_flight", "save", "Save the rows still in memory as a capture", rank=7),
     Action("pane.rows", ("enter",), "rows", "rows", "The rows behind the focused pane", "pane", 3),
     Action("pane.zoom", ("z",), "zoom", "zoom", "The focused pane on the whole screen, and back", "pane", 6),
     Action("pane.copy", ("y",), "copy", "copy", "Copy the focused pane as text to the clipboard", "pane", 7),

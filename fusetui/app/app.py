@@ -7,33 +7,23 @@ from textual.screen import ModalScreen
 from fusetui.app.footer import Footer
 from fusetui.app.glyphs import SETS
 from fusetui.app.panes.pipeline import PipelinePane
+from fusetui.app.panes.triage_pane import TriagePane
 from fusetui.app.screens.help import HelpScreen, keys_text
 from fusetui.app.screens.prompt import Prompt
 from fusetui.app.screens.rows import RowsScreen
 from fusetui.app.scrubber import Scrubber
 from fusetui.app.session import NOT_HERE
-from fusetui.app.shell import Shell
+from fusetui.app.triage_keys import TriageKeys
 
 _STAGE_SCREENS = ("fusion", "queue", "cores", "tail")
 
 
-class FusetuiApp(Shell):
+class FusetuiApp(TriageKeys):
     """fusetui on a terminal."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Not what shows a screen while a question or a drill-down is open: the keys are theirs."""
         return not (action == "show" and isinstance(self.screen, ModalScreen))
-
-    async def action_show(self, name: str) -> None:
-        while len(self.screen_stack) > 1:
-            self.pop_screen()
-        # What is typed next is meant for that screen: it waits until there is one, with a pane that has the focus.
-        await self.switch_mode(name)
-        screen = self.base_screen
-        if screen is not None and screen.focused is None:
-            screen.set_focus(next((pane for pane in screen.panes if pane.display), None))
-        self.tick(now=True)
-        self.call_after_refresh(self.tick, now=True)
 
     def action_pause(self) -> None:
         self._did(self.session.pause())
@@ -84,16 +74,22 @@ class FusetuiApp(Shell):
 
     def action_clear(self) -> None:
         screen = self.base_screen
-        if screen is not None and screen.unzoom():
+        if screen is not None and not self.zoomed_by_detour and screen.unzoom():
+            return
+        if self.detours:
+            self.call_later(self.action_back)
             return
         shown = self.session.feed.snapshot
         if shown is not None and shown.filter_text:
             self.session.feed.set_filter("")
             self._did(f"filter cleared{self.session.when_held}")
 
-    def action_rows(self) -> None:
+    async def action_rows(self) -> None:
         screen, snapshot = self.base_screen, self.session.snapshot
         pane = screen.focused_pane if screen else None
+        if isinstance(pane, TriagePane):
+            await self.prove(pane.finding())
+            return
         if pane is None or snapshot is None:
             self.say("no pane is focused (tab)" if snapshot else "no data yet")
             return
@@ -119,7 +115,8 @@ class FusetuiApp(Shell):
         pane = self.base_screen.focused_pane if self.base_screen else None
         if pane is not None:
             self.copy_to_clipboard(pane.text())
-            self.say("pane copied as text")
+            finding = isinstance(pane, TriagePane) and pane.copied() is not None
+            self.say("finding copied as Markdown" if finding else "pane copied as text")
 
     def action_explain(self) -> None:
         pane = self.base_screen.focused_pane if self.base_screen else None

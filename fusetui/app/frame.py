@@ -13,6 +13,7 @@ from fusetui.app.verdict import Verdict
 if TYPE_CHECKING:
     from fusetui.app.causes import CauseBoard
     from fusetui.app.plan_board import PlanBoard
+    from fusetui.app.triage_board import TriageBoard
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Frame:
     density      rows per equal bin of the whole capture, None for a live source
     board        knobs and plans; None before they were first shown
     causes       what caused the tail; None where that is not shown
+    triage       what the rules found; None before anything is shown
     recorded     events recorded so far, None when nothing is being recorded; recording_failed: why that stopped
     """
 
@@ -48,6 +50,7 @@ class Frame:
     recording_failed: str = ""
     board: PlanBoard | None = None
     causes: CauseBoard | None = None
+    triage: TriageBoard | None = None
 
     @property
     def paused(self) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from fusetui.app import terminal
 from fusetui.app.actions import ACTIONS
 from fusetui.app.app import FusetuiApp
 from fusetui.app.bookmarks import Bookmarks
+from fusetui.app.decisions import Decisions
 from fusetui.app.glyphs import ASCII, BLOCK, BRAILLE, SETS, Glyphs
 from fusetui.app.keymap import keymap_path, load_keymap
 from fusetui.app.session import Feed, Session
@@ -17,6 +19,9 @@ from fusetui.app.shell import Look
 from fusetui.app.themes import DEFAULT, Themes, load_themes
 from fusetui.telemetry.tape import Tape
 from fusetui.telemetry.text import safe_text
+
+if TYPE_CHECKING:
+    from fusetui.triage.owners import Owners
 
 NO_TERMINAL = 2
 
@@ -50,21 +55,31 @@ def run_app(
     bookmarks = Bookmarks(bookmarks_key)
     if bookmarks.broken:
         problems.append(f"{bookmarks.broken} bookmarks could not be read and are left alone")
+    decisions = Decisions(bookmarks_key)
+    if decisions.broken:
+        problems.append(f"{decisions.broken} decisions could not be read and are left alone")
     look = Look(themes.usable, chosen, choose_glyphs(glyphs, os.environ), "NO_COLOR" in os.environ)
     app = FusetuiApp(
-        Session(ingest, bookmarks, tape),
+        Session(ingest, bookmarks, tape, decisions),
         title=safe_text(title, 200),
         look=look,
         hz=hz,
         slo_ns=slo_ns,
         actions=actions,
         problems=(*complaint, *themes.problems, *problems),
+        owners=_owners,
         first_frame=terminal.settle_memory,
         driver_class=terminal.MeteredDriver,
     )
     terminal.remember_modes()
     app.run(mouse=mouse)
     return app.return_code or 0
+
+
+def _owners() -> Owners:
+    from fusetui.triage.owners import load_owners  # read in a thread: the first frame must not wait for it
+
+    return load_owners()
 
 
 def choose_glyphs(wanted: str | None, env: Mapping[str, str]) -> Glyphs:

@@ -9,6 +9,7 @@ from fusetui.analysis.rows import RowQuery
 from fusetui.analysis.snapshot import Ints, Snapshot
 from fusetui.app import fmt
 from fusetui.app.bookmarks import MAX_LABEL, Bookmark, Bookmarks
+from fusetui.app.decisions import Decision, Decisions
 from fusetui.telemetry.source import Source, Transport
 from fusetui.telemetry.tape import Tape
 from fusetui.telemetry.text import safe_text
@@ -16,6 +17,7 @@ from fusetui.telemetry.times import parse_position_ns
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
 
 _S: Final = 1_000_000_000
 SPEEDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
@@ -42,6 +44,7 @@ class Feed(Protocol):
     def set_window(self, ns: int) -> None: ...
     def set_filter(self, text: str) -> None: ...
     def rows(self, query: RowQuery) -> pl.DataFrame: ...
+    def raw(self) -> list[pa.RecordBatch]: ...
 
 
 class Session:
@@ -51,10 +54,15 @@ class Session:
     held  the snapshot a live view stands at while its source goes on, None when it follows
     """
 
-    def __init__(self, feed: Feed, bookmarks: Bookmarks, tape: Tape | None = None) -> None:
+    def __init__(
+        self, feed: Feed, bookmarks: Bookmarks, tape: Tape | None = None, decisions: Decisions | None = None
+    ) -> None:
         self.feed = feed
         self.tape = tape
         self.bookmarks = bookmarks
+        # Without a place of their own they lie in the folder beside that of the bookmarks, under the same name.
+        folder = bookmarks.path.parent.with_name("decisions")
+        self.decisions = decisions or Decisions(bookmarks.path.stem, folder)
         self.held: Snapshot | None = None
         self.held_s = 0.0
         self._density: Ints | None = None
@@ -150,6 +158,13 @@ class Session:
         except OSError as error:
             return f"bookmark kept for this session only: {error.strerror}"
         return "bookmarked"
+
+    def decide(self, decision: Decision) -> str:
+        try:
+            self.decisions.add(decision)
+        except OSError as error:
+            return f"decision kept for this session only: {error.strerror}"
+        return f"decided: {decision.status}"
 
     def next_bookmark(self, direction: int) -> tuple[Bookmark | None, str]:
         """Go to a neighbour: the bookmark, None when there is none that way, and what to say."""

@@ -19,10 +19,12 @@ from fusetui.analysis.snapshot import Snapshot
 from fusetui.app import terminal
 from fusetui.app.actions import ACTIONS, Action, bindings, hints
 from fusetui.app.causes import CauseBoard
+from fusetui.app.detour import Detour
 from fusetui.app.frame import Frame
 from fusetui.app.glyphs import BRAILLE, Glyphs
 from fusetui.app.pacing import MAX_FORCED_BACKLOG, Pacer, SelfCost
 from fusetui.app.palette import DEFAULT, Palette
+from fusetui.app.panes.triage_pane import TriagePane
 from fusetui.app.screens.base import TelemetryScreen
 from fusetui.app.screens.cores import CoresScreen
 from fusetui.app.screens.drill import DrillScreen
@@ -30,16 +32,21 @@ from fusetui.app.screens.mapping import MappingScreen
 from fusetui.app.screens.overview import OverviewScreen
 from fusetui.app.screens.queue import QueueScreen
 from fusetui.app.screens.tail import TailScreen
+from fusetui.app.screens.triage import TriageScreen
 from fusetui.app.session import Session
 from fusetui.app.themes import FALLBACKS
-from fusetui.app.verdict import Verdict, verdict
+from fusetui.app.triage_board import TriageBoard
+from fusetui.app.verdict import Verdict, in_trouble, verdict
 from fusetui.telemetry.text import safe_text
 
 if TYPE_CHECKING:
+    from fusetui.analysis.attribution.causes import Causes
     from fusetui.app.plan_board import PlanBoard
     from fusetui.app.runtime_board import RuntimeBoard
+    from fusetui.triage.finding import Triage
+    from fusetui.triage.owners import Owners
 
-SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen, MappingScreen)
+SCREENS = (OverviewScreen, TailScreen, QueueScreen, CoresScreen, MappingScreen, TriageScreen)
 QUIET_S = 1.0
 ANSWER_S = 1.0
 ANSWER_FRAMES = 3
@@ -73,6 +80,7 @@ class Shell(App[None], inherit_bindings=False):
     hz            frames per second wanted
     slo_ns        latency objective that replaces the capture's own
     problems      lines about themes and keys that could not be used
+    owners        reads who owns what, in a thread
     first_frame   called once, after the first frame
     """
 
@@ -99,6 +107,7 @@ class Shell(App[None], inherit_bindings=False):
         slo_ns: int | None = None,
         actions: Sequence[Action] = ACTIONS,
         problems: Sequence[str] = (),
+        owners: Callable[[], Owners] | None = None,
         first_frame: Callable[[], None] | None = None,
         driver_class: type[Driver] | None = None,
     ) -> None:
@@ -119,7 +128,10 @@ class Shell(App[None], inherit_bindings=False):
         self._shown_s = float("-inf")
         self._answer_until_s = float("-inf")
         self._answers_left = 0
-        self._judged: tuple[Snapshot | None, Snapshot | None, Verdict] = (None, None, verdict(None))
+        self._judged: tuple[Snapshot | None, Snapshot | None] = (None, None)
+        self._said: tuple[tuple[object, ...], Verdict] = ((), verdict(None))
+        self.triage = TriageBoard(session.decisions, owners)
+        self.detours: list[Detour] = []
         for theme in look.themes.values():
             self.register_theme(theme)
         if look.theme in look.themes:
@@ -137,6 +149,7 @@ class Shell(App[None], inherit_bindings=False):
         self.call_after_refresh(self.tick, now=True)
         self.set_interval(1 / self.pacer.wanted_hz, self.tick)
         self._answers = self.set_interval(0.05, self._look_again, pause=True)
+        self._rules = self.set_interval(0.05, self._look_at_rules, pause=True)
         for problem in self.problems:
             self.say(problem, warn=True)
         if not self.is_headless:
@@ -171,6 +184,17 @@ class Shell(App[None], inherit_bindings=False):
             self.call_after_refresh(self._first_frame)
             self._first_frame = None
 
+    async def action_show(self, name: str) -> None:
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        # What is typed next is meant for that screen: it waits until there is one, with a pane that has the focus.
+        await self.switch_mode(name)
+        screen = self.base_screen
+        if screen is not None and screen.focused is None:
+            screen.set_focus(next((pane for pane in screen.panes if pane.display), None))
+        self.tick(now=True)
+        self.call_after_refresh(self.tick, now=True)
+
     def answer(self) -> None:
         """A key changed the view: paint now, and again as soon as the ingest thread has followed."""
         self.tick(now=True)
@@ -185,20 +209,59 @@ class Shell(App[None], inherit_bindings=False):
             self._answers_left -= 1
             self.tick(now=True)
 
+    def _look_at_rules(self) -> None:
+        if not self.triage.busy:
+            self._rules.pause()
+            self.tick(now=True)
+
+    def _verdict(self, judged: Snapshot | None) -> Verdict:
+        """Line two: what failed, the detour one is on, else the top finding and the numbers."""
+        if self.session.feed.failed:
+            return Verdict("breach", f"reading stopped: {safe_text(self.session.feed.failed, 300)}")
+        causes = self._known_causes(judged)
+        triage = self._found(judged, causes)
+        key = (judged, triage, causes)
+        if len(self._said[0]) != len(key) or any(a is not b for a, b in zip(self._said[0], key, strict=True)):
+            self._said = (key, verdict(judged, triage, causes))
+        says = self._said[1]
+        if self.detours and not in_trouble(judged):
+            return self.detours[-1].says
+        if says.finding is None:
+            return says
+        pane = self.base_screen.focused_pane if self.base_screen else None
+        first = isinstance(pane, TriagePane) and pane.finding() is says.finding
+        return replace(says, hint="Enter: proof" if first else "p: proof")
+
+    def _known_causes(self, judged: Snapshot | None) -> Causes | None:
+        """What the twin said of this window, if it was asked."""
+        board: CauseBoard | None = self.__dict__.get("causes")
+        found = board.of(judged) if board is not None and judged is not None and board.stands_for(judged) else None
+        return None if isinstance(found, str) else found
+
+    def _found(self, judged: Snapshot | None, causes: Causes | None) -> Triage | None:
+        """The newest findings; the rules are asked again when the numbers changed."""
+        plans: PlanBoard | None = self.__dict__.get("board")
+        self.triage.look(judged, causes, plans.today.rows if plans is not None and plans.today is not None else ())
+        triage = self.triage.of(judged)
+        # A view that stands has no next frame in which the answer would be seen.
+        stands = judged is not None and judged.transport is not None and not judged.transport.playing
+        if self.triage.busy and (stands or triage is None or self.session.held is not None):
+            self._rules.resume()
+        return triage
+
     def _frame(self, snapshot: Snapshot | None, now_s: float) -> Frame:
-        original, judged, says = self._judged
+        original, judged = self._judged
         if snapshot is not original:
             judged = snapshot
             if snapshot is not None and self.slo_ns:
                 judged = replace(snapshot, header=replace(snapshot.header, slo_ns=self.slo_ns))
-            says = verdict(judged)
-            self._judged = (snapshot, judged, says)
-        failed = self.session.feed.failed
+            self._judged = (snapshot, judged)
+        says = self._verdict(judged)
         return Frame(
             snapshot=judged,
             now_s=now_s,
             title=self.source_title,
-            verdict=Verdict("breach", f"reading stopped: {safe_text(failed, 300)}") if failed else says,
+            verdict=says,
             held=self.session.held is not None,
             window_ns=self.session.feed.window_ns,
             cpu=self.cost.cpu,
@@ -212,6 +275,7 @@ class Shell(App[None], inherit_bindings=False):
             recording_failed=self.session.tape.failed if self.session.tape else "",
             # Only the screens of plans begin one; others may show what is there.
             board=self.board if self.base_screen and "plan" in self.base_screen.PLACES else self.__dict__.get("board"),
+            triage=self.triage,
             causes=self.causes if self.base_screen and "causes" in self.base_screen.PLACES else None,
         )
 

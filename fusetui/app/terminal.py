@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
-from fusetui.app.bookmarks import state_folder
+from fusetui.app.state_file import state_folder
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.text import safe_text
 

@@ -27,6 +27,7 @@ _STATES: Final = {
     "hung": ("HUNG", Ink.BREACH),
     "failed": ("FAILED", Ink.BREACH),
 }
+_LEAST_TEXT: Final = 30
 _SECOND_NS: Final = 1_000_000_000
 _TENTHS_NS: Final = 59 * _SECOND_NS
 _WHOLE_SECONDS_NS: Final = 3600 * _SECOND_NS
@@ -157,4 +158,9 @@ class VerdictLine(Line):
         ink = _VERDICT_INKS[verdict.severity]
         x = canvas.put(1, 0, f"{mark} ", ink)
         loud = verdict.severity in ("warn", "breach")
-        canvas.put(x, 0, fmt.clip(verdict.text, canvas.width - x - 1), ink if loud else Ink.FG)
+        room = canvas.width - x - 1
+        hint = verdict.hint if room - cell_len(verdict.hint) >= _LEAST_TEXT else ""
+        if hint:
+            canvas.put_right(canvas.width - 1, 0, hint, Ink.ACCENT)
+            room -= cell_len(hint) + 2
+        canvas.put(x, 0, fmt.clip(verdict.text, room), ink if loud else Ink.FG)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from fusetui.analysis.snapshot import Snapshot, Tail
 from fusetui.app import fmt
+from fusetui.app.finding_text import in_verdict
+
+if TYPE_CHECKING:
+    from fusetui.analysis.attribution.causes import Causes
+    from fusetui.triage.finding import Finding, Triage
 
 Severity = Literal["ok", "calm", "warn", "breach", "unknown"]
 
@@ -21,15 +26,52 @@ class Verdict:
     """severity: ok and breach only against an objective, calm without one; text: one line, most important first.
 
     first_stage  the pipeline stage (0..3) that left its budget first, None: none did or it is not known
+    finding      what it tells of; hint: the key that proves it, or that leads back
     """
 
     severity: Severity
     text: str
     first_stage: int | None = None
+    finding: Finding | None = None
+    hint: str = ""
 
 
-def verdict(snapshot: Snapshot | None) -> Verdict:
-    """What the numbers say, against the objective at p99 in the header if there is one."""
+def verdict(snapshot: Snapshot | None, triage: Triage | None = None, causes: Causes | None = None) -> Verdict:
+    """What the numbers say, against the objective at p99 in the header if there is one; the top finding first.
+
+    causes  of the window, for what p99 would be without it
+    """
+    says = _of_numbers(snapshot)
+    finding = top_finding(triage)
+    if snapshot is None or finding is None or _trouble(snapshot) is not None:
+        return says
+    severity, head = _headline(snapshot, snapshot.header.slo_ns)
+    losses = "".join(f"; {loss}" for loss in _losses(snapshot))
+    first = says.first_stage if says.first_stage is not None else _first_stage(snapshot)
+    if severity == "breach":
+        text = f"{head}: {in_verdict(finding, causes)}{losses}"
+        return replace(says, text=text, first_stage=first, finding=finding)
+    told = finding.sentence if finding.bottleneck is None else f"{finding.sentence}{_where(snapshot, finding)}"
+    return Verdict("breach" if finding.severity == "breach" else "warn", f"{told}; {head}{losses}", first, finding)
+
+
+def top_finding(triage: Triage | None) -> Finding | None:
+    """What to look at first: a bottleneck, else whatever is above info and more than that the objective is missed."""
+    if triage is None or not triage.judged:
+        return None
+    others = (one for one in triage.findings if one.severity != "info" and one.topic != "tail")
+    return triage.first or next(others, None)
+
+
+def _where(snapshot: Snapshot, finding: Finding) -> str:
+    """` (compile plan, since 03:10:12Z)`, without what the sentence says itself."""
+    since = "" if finding.since_ns is None else fmt.moment(finding.since_ns, 3600e9, snapshot.header.clock).strip()
+    told = [finding.stage or "", f"since {since}" if since and since not in finding.sentence else ""]
+    return f" ({', '.join(word for word in told if word)})" if any(told) else ""
+
+
+def _of_numbers(snapshot: Snapshot | None) -> Verdict:
+    """What the measures say by themselves."""
     if snapshot is None:
         return Verdict("unknown", "no data yet")
     slo_ns = snapshot.header.slo_ns
@@ -62,6 +104,11 @@ def _first_stage(snapshot: Snapshot) -> int | None:
     queue = cohort.queue_ns - cohort.median_queue_ns
     service = cohort.service_ns - cohort.median_service_ns
     return _QUEUE_STAGE if queue > 0 and queue > service else None
+
+
+def in_trouble(snapshot: Snapshot | None) -> bool:
+    """Whether the source itself needs attention, before anything it told."""
+    return snapshot is not None and _trouble(snapshot) is not None
 
 
 def _trouble(snapshot: Snapshot) -> tuple[Severity, str] | None:

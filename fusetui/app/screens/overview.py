@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from fusetui.app.footer import Hint
 from fusetui.app.frame import Frame
-from fusetui.app.layout import WIDE_WIDTH
+from fusetui.app.layout import NORMAL_WIDTH, WIDE_WIDTH
 from fusetui.app.pane import Pane
 from fusetui.app.panes.cores_busy import CoresBusyPane
 from fusetui.app.panes.counters import CountersPane
 from fusetui.app.panes.depth import DepthPane
+from fusetui.app.panes.findings import FindingsPane
 from fusetui.app.panes.imbalance import ImbalancePane
 from fusetui.app.panes.launch import LaunchPane
 from fusetui.app.panes.plan_groups import PlanGroupsPane
@@ -30,12 +31,14 @@ class OverviewScreen(CauseScreen):
     TITLE = "Overview"
     STAGE = None
     LEAD = False
+    AUTO_FOCUS = "FindingsPane"
     PANES = (
         TailPane,
         QueueStreamsPane,
         TailDriversPane,
         CoresBusyPane,
         LaunchPane,
+        FindingsPane,
         PlanGroupsPane,
         SourcePane,
         DepthPane,
@@ -48,7 +51,14 @@ class OverviewScreen(CauseScreen):
     def wanted(self) -> list[Pane]:
         """The plan beside the rest where there is room for it, once there is one: none is made for this screen."""
         planned = self._board is not None and self._board.today is not None and self.size.width >= WIDE_WIDTH
-        return [pane for pane in self.panes if planned or not isinstance(pane, PlanGroupsPane)]
+        panes = [pane for pane in self.panes if planned or not isinstance(pane, PlanGroupsPane)]
+        if self.size.width >= NORMAL_WIDTH:
+            return panes
+        # One column: how bad, of what, and what to do about it.
+        first = (TailPane, TailDriversPane, FindingsPane)
+        return sorted(
+            panes, key=lambda pane: next((i for i, kind in enumerate(first) if type(pane) is kind), len(first))
+        )
 
     def show(self, frame: Frame, hints: Sequence[Hint], pane_now_s: float) -> None:
         if frame.board is not None:
@@ -56,4 +66,7 @@ class OverviewScreen(CauseScreen):
             for pane in self.panes:
                 if isinstance(pane, PlanGroupsPane):
                     pane.board = frame.board
+        for pane in self.panes:
+            if isinstance(pane, FindingsPane):
+                pane.triage = frame.triage
         super().show(frame, hints, pane_now_s)
