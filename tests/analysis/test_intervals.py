@@ -74,8 +74,9 @@ def test_ranks_of_resamples() -> None:
 def test_three_samples_beyond(q: float, n: int, told: str) -> None:
     assert told in too_small(q, n, 10_000)
     assert bool(too_small(q, n, 10_000)) == bool(told)
-    values = np.arange(1, n + 1)
-    ratio = quantile_ratio(values, np.arange(1, 10_001), q)
+    rng = np.random.default_rng(1)
+    values = rng.permutation(n) + 1
+    ratio = quantile_ratio(values, rng.permutation(10_000) + 1, q)
     assert (ratio.low is None) == bool(told)
     assert (quantile_interval(values, q) is None) == bool(told)
 
@@ -135,6 +136,16 @@ def test_neighbours_alike_are_worth_less() -> None:
     assert np.mean(alone) < 1.3
     repeated = [dependence(np.repeat(rng.exponential(1, 400), 10), 0.9) for _ in range(30)]
     assert np.mean(repeated) == pytest.approx(10, rel=0.25)
+
+
+def test_few_runs_of_large_values_are_refused() -> None:
+    rng = np.random.default_rng(8)
+    before, after = (np.repeat(rng.exponential(1e6, 150), 20) for _ in range(2))
+    ratio = quantile_ratio(before, after, 0.99)
+    assert ratio.low is None
+    assert ratio.why.startswith("neighbours are alike: 3,000 are worth about ")
+    assert quantile_ratio(before, after, 0.99, independent=True).low is not None
+    assert quantile_ratio(before, after, 0.5).low is not None
 
 
 def test_shift_function_of_a_tail_that_grew() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tracerows import MS, S, batch_of
 
 from fusetui.analysis.expression.burst import burst_of
@@ -100,6 +102,21 @@ def test_errors_point_at_the_fault(text: str, what: str, at: int) -> None:
         parse_rule(text)
     assert what in str(raised.value)
     assert raised.value.at == at
+
+
+_PIECES = ["p99", "(", ")", "latency", "<", ">=", "5ms", "10%", "and", "or", "not", "where", "stream", "~", '"a"', "change",
+           "count", "busy", "'", "é", "\x1b", "99", "1e400"]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=30).map(" ".join) | st.text(max_size=80))
+def test_any_text_is_a_rule_or_an_error_with_a_caret(text: str) -> None:
+    try:
+        found = parse_rule(text)
+    except ExpressionError as error:
+        assert 0 <= error.at <= len(text)
+        assert str(error).splitlines()[-1].strip() == "^"
+    else:
+        judge(found, lambda c: Observed(None, 0))
 
 
 def test_a_rule_is_short() -> None:

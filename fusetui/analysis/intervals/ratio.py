@@ -12,7 +12,7 @@ import numpy as np
 from fusetui.analysis.intervals.dependence import dependence
 from fusetui.analysis.intervals.harrell_davis import harrell_davis, log_error
 from fusetui.analysis.intervals.ordered import RESAMPLES, resampled
-from fusetui.analysis.intervals.size import too_small
+from fusetui.analysis.intervals.size import too_small, worth_too_little
 from fusetui.analysis.intervals.values import Values
 
 Method = Literal["hd", "bootstrap"]
@@ -63,7 +63,7 @@ def quantile_ratio(
 
     method       hd: Harrell-Davis with Maritz-Jarrett errors on the log scale; bootstrap: percentiles, by `seed`
     independent  take neighbours as independent, as resamplings are
-    Nothing where n min(q, 1-q) < 3 on either side.
+    Nothing where n min(q, 1-q) < 3 on either side, nor where neighbours are so alike that fewer than 6 count.
     """
     n, m = before.size, after.size
     if not n or not m:
@@ -73,6 +73,9 @@ def quantile_ratio(
     if why:
         return Ratio(n, m, old, new, _over(old, new), why=why)
     worth = [1.0, 1.0] if independent else [dependence(side, q) for side in (before, after)]
+    why = worth_too_little(q, max(worth), n, m)
+    if why:
+        return Ratio(n, m, old, new, _over(old, new), worth=max(worth), why=why)
     ordered = [np.sort(side) for side in (before, after)]
     interval = _hd if method == "hd" else _bootstrap
     return interval(ordered, q, worth, (old, new), level, seed)
