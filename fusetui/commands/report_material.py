@@ -1,0 +1,212 @@
+"""What a report is made from, out of one capture: read once, measured, judged, and asked for causes."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fusetui.commands.inputs import capture_path, open_trace
+from fusetui.commands.progress import finish_reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fusetui.analysis.expression.rows import Rows
+    from fusetui.analysis.planned import Captured
+    from fusetui.analysis.twin import Twin
+    from fusetui.telemetry.header import Header
+    from fusetui.telemetry.source import Trace
+    from fusetui.triage.report.material import Bookmarked, Decided, Material, TraceFile
+    from fusetui.triage.report.redact import Redactor
+
+
+def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
+    """Everything a report tells, and the rows it was told from. Raises TelemetryError, FilterError."""
+    from fusetui.analysis.compare import compare
+    from fusetui.analysis.compare.comparison import changes_within
+    from fusetui.analysis.expression.rows import rows_of
+    from fusetui.analysis.filter import parse_filter
+    from fusetui.triage.judge import triage
+    from fusetui.triage.owners import load_owners
+    from fusetui.triage.report.material import Material
+
+    only = parse_filter(args.filter or "")
+    owners = load_owners(args.owners)
+    files = _files(args.trace)
+    before = _baseline(args) if args.baseline else None
+    trace = open_trace([args.trace], args)
+    try:
+        finish_reading(trace)
+        index = trace.index()
+        rows, first_ns = int(index.rows.sum()), int(index.first_ns.min()) if len(index.rows) else 0
+        read = rows_of(trace, window_ns=args.window, only=only)
+        twin = _twin(trace, read, args)
+    finally:
+        trace.close()
+    scope = read.scope()
+    snapshot = scope.snapshot
+    causes = _causes(twin)
+    changes, changes_why = changes_within(scope)
+    captured, notes = (None, []) if args.filter else _captured(args, twin)
+    base = None if before is None else before.scope()
+    bookmarks, decided = _kept(args.trace)
+    judged = triage(
+        snapshot,
+        None if isinstance(causes, str) else causes,
+        trace.header,
+        baseline=None if base is None else base.snapshot,
+        owners=owners,
+    )
+    return Material(
+        spec=args.trace,
+        files=files,
+        rows=rows,
+        first_ns=first_ns,
+        header=trace.header,
+        snapshot=snapshot,
+        triage=judged,
+        causes=causes,
+        window_ns=args.window,
+        filter=args.filter or "",
+        changes=changes,
+        changes_why=changes_why,
+        baseline=args.baseline or "",
+        comparison=None if base is None else compare(base, scope),
+        mapping=None if args.filter else _mapping(args, trace.header, read, twin, captured),
+        bookmarks=bookmarks,
+        decided=decided,
+        notes=(*read.notes, *notes),
+    ), read
+
+
+def redactor_of(material: Material, read: Rows) -> tuple[Redactor, Material]:
+    """What takes names out, and the material with commands that name pseudonyms."""
+    from fusetui.triage.report.redact import Redactor, names_in
+
+    header = material.header
+    known = [("host", header.host)] if header.host else []
+    known += [pair for facts in (header.build, header.hardware) for pair in names_in(facts)]
+    known += [("host", word) for word in read.scope().reader.hosts.words if word]
+    redactor = Redactor(known)
+    spec, baseline = material.spec, material.baseline
+    for word, name in (("trace", spec), ("baseline", baseline)):
+        if not name or name.startswith("sample:"):
+            continue
+        path = Path(name)
+        stand_in = f"{word}-1{''.join(s for s in path.suffixes if s[1:].isalpha())}"
+        for form in (str(path.absolute()), str(path.resolve()), name, path.name):
+            redactor.stand_in(word, form, stand_in)
+        spec, baseline = (stand_in, baseline) if word == "trace" else (spec, stand_in)
+    return redactor, replace(material, spec=spec, baseline=baseline)
+
+
+def _baseline(args: argparse.Namespace) -> Rows:
+    from fusetui.analysis.expression.rows import rows_of
+    from fusetui.analysis.filter import parse_filter
+
+    trace = open_trace([args.baseline], args)
+    try:
+        finish_reading(trace)
+        return rows_of(trace, window_ns=args.window, only=parse_filter(args.filter or ""))
+    finally:
+        trace.close()
+
+
+def _files(spec: str) -> tuple[TraceFile, ...]:
+    """One: of a recording in segments, or of a folder, it is the hash of all of it."""
+    from fusetui.telemetry.errors import TelemetryError
+    from fusetui.telemetry.filehash import hash_of_captures
+    from fusetui.triage.report.material import TraceFile
+
+    path = capture_path(spec)
+    try:
+        size = path.stat().st_size if path.is_file() else None
+    except OSError as error:
+        raise TelemetryError(spec, f"cannot be read ({error.strerror})") from None
+    return (TraceFile(path.name, hash_of_captures([path]), size),)
+
+
+def _twin(trace: Trace, read: Rows, args: argparse.Namespace) -> Twin | str:
+    """Of the same batches as `fusetui snapshot --causes` makes it, so that the figures are the same."""
+    from fusetui.analysis.filter import parse_filter
+    from fusetui.analysis.twin import MAX_ROWS, twin_of
+
+    index = trace.index()
+    if not len(index.rows):
+        return "no rows in this trace"
+    begin = int(index.first_ns.min()) if args.window is None else int(index.last_ns.max()) - args.window + 1
+    wanted = [number for number, last in enumerate(index.last_ns.tolist()) if last >= begin]
+    if int(index.rows[wanted].sum()) > MAX_ROWS:
+        return f"more rows than the {MAX_ROWS:,} a model is made of: choose a shorter --window"
+    if args.window is None:
+        batches: list[pa.RecordBatch] = read.scope().batches
+        return twin_of(batches, trace.header)
+    only = parse_filter(args.filter or "")
+    return twin_of((trace.read(i) if only is None else only.apply(trace.read(i)) for i in wanted), trace.header)
+
+
+def _causes(twin: Twin | str) -> Any:
+    if isinstance(twin, str):
+        return twin
+    from fusetui.analysis.attribution.causes import causes_of
+
+    return causes_of(twin)
+
+
+def _captured(args: argparse.Namespace, twin: Twin | str) -> tuple[Captured | None, list[str]]:
+    """The operators of a capture without requests, where they can be recovered and its device is described."""
+    from fusetui.commands.plan_trace import captured_of
+    from fusetui.telemetry.errors import TelemetryError
+
+    if not isinstance(twin, str):
+        return None, []
+    try:
+        captured = captured_of(capture_path(args.trace))
+    except TelemetryError as error:
+        return None, [f"no offline plan: {error.what}{'; ' + error.remedy if error.remedy else ''}"]
+    if captured.hardware is None and args.hardware is None:
+        return None, ["no offline plan: the capture names no device that is described; give --hardware"]
+    return captured, []
+
+
+def _mapping(
+    args: argparse.Namespace, header: Header, read: Rows, twin: Twin | str, captured: Captured | None
+) -> dict[str, Any] | None:
+    """The closed loop; None where there is no twin, no plan and no mapping to tell of."""
+    from fusetui.analysis.retune import retune
+    from fusetui.analysis.retune.compiles import compiles_of, fewer_compiles
+    from fusetui.analysis.retune.offline import offline_of
+    from fusetui.analysis.retune.report import report_of
+    from fusetui.analysis.retune.silent import silent_fallback
+    from fusetui.analysis.summary import summarise_snapshot
+    from fusetui.analysis.twin.requests import frame_of
+
+    scope = read.scope()
+    if isinstance(twin, str) and captured is None and not scope.snapshot.mapping.known:
+        return None
+    summary = summarise_snapshot(scope.snapshot)
+    seen = compiles_of(summary)
+    retuned = None if isinstance(twin, str) else retune(twin, stall_ns=seen.each_ns)
+    dynamic = fewer_compiles(seen, summary["span_ns"], None)
+    offline = offline_of(header, None if isinstance(twin, str) else twin, captured, args.hardware)
+    silent = silent_fallback(frame_of(scope.batches))
+    more = [] if dynamic is None else [dynamic]
+    return report_of(header, summary, twin, retuned, more, offline, silent, (), f"fusetui replay {args.trace}")
+
+
+def _kept(spec: str) -> tuple[tuple[Bookmarked, ...], tuple[Decided, ...]]:
+    """The bookmarks and decisions of those who watched this capture."""
+    from fusetui.app.bookmarks import Bookmarks
+    from fusetui.app.decisions import Decisions
+    from fusetui.commands.replay import capture_key
+    from fusetui.triage.report.material import Bookmarked, Decided
+
+    key = capture_key([spec])
+    marks = tuple(Bookmarked(mark.t0_ns, mark.t1_ns, mark.label, mark.filter) for mark in Bookmarks(key).all)
+    taken = tuple(
+        Decided(one.at, one.finding, one.owner, one.status, one.fix, one.rollback, one.guardrail)
+        for one in Decisions(key).all
+    )
+    return marks, taken
