@@ -29,6 +29,7 @@ examples:
   fusetui live unix:/tmp/fusetui.sock        any program that streams Arrow telemetry
   fusetui snapshot trace.json.gz --json      every measure once, for scripts
   fusetui compare old.arrows new.arrows --max-p99-regress 10%
+  fusetui report new.arrows --baseline old.arrows -o incident.md
   fusetui check new.arrows --rule 'p99(latency) < 50ms and share(fallback) < 5%'
 """
 
@@ -76,6 +77,8 @@ def build_parser() -> argparse.ArgumentParser:
     _calibrate(commands)
     _simulate(commands)
     _retune(commands)
+    _report(commands)
+    _bundle(commands)
     _compare(commands)
     _check(commands)
     commands.add_parser("themes", help="list the themes and what is wrong with broken ones").set_defaults(
@@ -283,6 +286,38 @@ def _guard_options(command: argparse.ArgumentParser, *, markdown: bool = True) -
         form.add_argument("--markdown", action="store_true", help="Markdown, for an issue")
     form.add_argument("--junit", action="store_true", help="JUnit XML")
     form.add_argument("--github", action="store_true", help="annotations for GitHub workflows")
+    _input_options(command)
+    _source_options(command)
+
+
+def _report(commands: Commands) -> None:
+    command = commands.add_parser("report", help="what is wrong with a capture and how that is known, for an issue")
+    form = command.add_mutually_exclusive_group()
+    for name, what in (
+        ("markdown", "Markdown that fits an issue (default, or by the ending of FILE)"),
+        ("html", "one HTML file with charts"),
+        ("json", "JSON; absent values are null"),
+    ):
+        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=what)
+    command.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
+    _report_options(command)
+    command.set_defaults(module="report")
+
+
+def _bundle(commands: Commands) -> None:
+    command = commands.add_parser("bundle", help="rows, report and findings of a capture as one zip for a ticket")
+    command.add_argument("-o", "--output", required=True, metavar="FILE", help="e.g. incident.zip")
+    _report_options(command)
+    command.set_defaults(module="bundle")
+
+
+def _report_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("trace", metavar="TRACE", help="a capture, or sample:NAME")
+    command.add_argument("--baseline", metavar="TRACE", help="a capture from before, to compare with")
+    command.add_argument("--redact", action="store_true", help="pseudonyms for hosts, paths and users")
+    command.add_argument("--owners", metavar="FILE", help="who owns what (default owners.toml of the configuration)")
+    command.add_argument("--hardware", metavar="H", help="a preset or a TOML file, to plan what a profile shows")
+    command.add_argument("--force", action="store_true", help="overwrite FILE")
     _input_options(command)
     _source_options(command)
 
