@@ -64,7 +64,7 @@ def _exit(compared: list[Compared], guard: Guard) -> int:
 
     if guard.rules:
         return exit_code([(spec, outcome) for spec, _, outcomes, _ in compared for outcome in outcomes])
-    if all(made.verdict == "not enough data" for _, made, _, _ in compared):
+    if all(made.verdict in ("not enough data", "not comparable") for _, made, _, _ in compared):
         return EXIT["not enough data"]
     return 0
 

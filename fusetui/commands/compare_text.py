@@ -91,10 +91,15 @@ def _tables(made: Comparison, outcomes: Sequence[Outcome]) -> Iterator[_Table]:
     if made.moves:
         rows = [
             (f"{move.field.replace('_', ' ')} {level_name(move.q)}", *_ratio(move.ratio),
-             move.ratio.why or _WORDS[move.moved])
+             move.ratio.why or _WORDS[move.moved] if move.moved or not move.ratio.moved else "unclear")
             for move in made.moves
         ]  # fmt: skip
-        yield _Table("Quantiles", ("", *_HEAD, ""), rows, ("intervals: 95 % each; up and down: 95 % for all together",))
+        yield _Table(
+            "Quantiles",
+            ("", *_HEAD, ""),
+            rows,
+            ("intervals: 95 % each; up and down: 95 % for all quantiles of a duration together; unclear: only alone",),
+        )
     known = [(q, ratio) for q, ratio in made.shift if ratio.low is not None]
     if known:
         rows = [(level_name(q), *_ratio(ratio), _WORDS[ratio.moved]) for q, ratio in known]

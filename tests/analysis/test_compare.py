@@ -16,6 +16,7 @@ from fusetui.analysis.compare.totals import Total
 from fusetui.analysis.expression.measures import Measure
 from fusetui.analysis.expression.observe import Observed
 from fusetui.analysis.expression.rows import Rows, Scope
+from fusetui.analysis.filter import parse_filter
 from fusetui.analysis.intervals import Ratio, quantile_ratio
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import build_batch
@@ -160,6 +161,21 @@ def test_a_change_is_told_with_the_n_that_decides() -> None:
     assert mean.value == pytest.approx(1.0, rel=0.05)
     assert mean.low is not None
     assert mean.low > 0.9
+
+
+def test_few_requests_are_still_what_latency_is_of() -> None:
+    made = compare(served(1, n=12, kernels=("a", "b")), served(2, n=12, kernels=("fused",), slow=2.0))
+    assert made.latency_of == "request"
+    assert made.moves[1].ratio.why == "p95 needs n ≥ 60, have 12 and 12"
+
+
+def test_other_kernels_without_requests_are_not_comparable() -> None:
+    before, after = (
+        Rows([served(i, kernels=kernels).batches[0]], Header()).scope((parse_filter("kind = execution"),))
+        for i, kernels in ((1, ("a", "b")), (2, ("fused",)))
+    )
+    assert compare(before, before).verdict == "no change seen"
+    assert compare(before, after).verdict == "not comparable"
 
 
 def test_an_empty_side_is_told() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from fusetui.analysis.expression.rows import Scope
 from fusetui.analysis.intervals import Ratio, needed_n, shift_function
 from fusetui.analysis.snapshot import Mark
 
-WORTH_SEEING = 0.1
+SHORT: Final = "not enough data"
+NO_LIKE: Final = "not comparable"
+WORTH_SEEING: Final = 0.1
 """The change whose needed n is told where nothing was seen."""
 
 
@@ -29,7 +32,8 @@ class Comparison:
     """Everything that is told of after against before.
 
     alike     at the same sizes, all together first; [] where sizes are not known
-    verdict   "slower", "faster", "mixed", "no change seen" or "not enough data", of the latency's quantiles
+    verdict   "slower", "faster", "mixed", "no change seen", "not enough data" or, without requests and with other
+              kernels, "not comparable": of the latency's quantiles
     left      when the tail of `after` left that of `before`; left_why: why that cannot be told
     clock     of times in `after`, as in its header
     changes   within `after`; changes_why: why none can be told
@@ -63,11 +67,18 @@ def compare(before: Scope, after: Scope, *, seed: int = 0, independent: bool = F
     changes, changes_why = changes_within(after)
     old, new = before.items, after.items
     left, left_why = left_baseline(old.latency, new.rows.end, new.latency, seed=seed)
+    kernels = kernels_of(before, after)
     verdict, why = _verdict([move for move in moves if move.field == "latency"])
+    if (
+        verdict != SHORT
+        and after.latency_of == "execution"
+        and any(not row.launches.before or not row.launches.after for row in kernels)
+    ):
+        verdict, why = NO_LIKE, "no requests, and the kernels differ: fewer and larger ones are not slower"
     return Comparison(
         verdict=verdict,
         why=why,
-        latency_of=after.snapshot.latency_of,
+        latency_of=after.latency_of,
         clock=after.header.clock,
         moves=moves,
         shift=shift_function(old.latency, new.latency, independent=independent),
@@ -75,7 +86,7 @@ def compare(before: Scope, after: Scope, *, seed: int = 0, independent: bool = F
         parts=parts,
         parts_why=parts_why,
         totals=totals,
-        kernels=kernels_of(before, after),
+        kernels=kernels,
         streams=streams_of(before, after),
         changes=changes,
         changes_why=changes_why,
@@ -101,7 +112,7 @@ def changes_within(scope: Scope) -> tuple[list[Change], str]:
 def _verdict(moves: list[Move]) -> tuple[str, str]:
     judged = [move for move in moves if not move.ratio.why]
     if not judged:
-        return "not enough data", "; ".join(move.ratio.why for move in moves[:1]) or "no latency on either side"
+        return SHORT, "; ".join(move.ratio.why for move in moves[:1]) or "no latency on either side"
     moved = {move.moved for move in judged} - {0}
     if moved == {1, -1}:
         return "mixed", "some quantiles rose and some fell"

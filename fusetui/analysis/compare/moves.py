@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +15,7 @@ QUANTILES: Final = (0.5, 0.95, 0.99, 0.999)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One quantile of one duration; `moved` at a level that holds for all moves of a comparison together."""
+    """One quantile of one duration; `moved` at a level that holds for all quantiles of the field together."""
 
     field: str
     q: float
@@ -27,7 +28,7 @@ def moves_of(
 ) -> list[Move]:
     """Quantiles of latency, queue wait, service and launch, where either side has any.
 
-    The intervals hold with `level` each; `moved` asks for 1 - (1 - level) / k, k the quantiles that have intervals.
+    The intervals hold with `level` each; `moved` asks for 1 - (1 - level) / k, k the quantiles of a duration that have intervals.
     """
     sides = {field: (before.durations(field)[0], after.durations(field)[0]) for field in DURATION_FIELDS}
     # Without a queue wait latency is service: one of them is enough.
@@ -39,12 +40,12 @@ def moves_of(
         if old.size or new.size
         for q in QUANTILES
     ]
-    judged = sum(1 for _, _, ratio in known if not ratio.why)
-    strict = 1.0 - (1.0 - level) / max(judged, 1)
+    judged = Counter(field for field, _, ratio in known if not ratio.why)
     found = []
     for field, q, ratio in known:
         moved = 0
         if ratio.moved:
+            strict = 1.0 - (1.0 - level) / judged[field]
             moved = quantile_ratio(*sides[field], q, level=strict, seed=seed, independent=independent).moved
         found.append(Move(field, q, ratio, moved))
     return found

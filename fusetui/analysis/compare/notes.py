@@ -46,8 +46,8 @@ def contradictions(moves: Sequence[Move], totals: Mapping[str, Total]) -> list[s
 def unlike(before: Scope, after: Scope, old: Header, new: Header) -> list[str]:
     """Why the two may not be the same work, or not on the same ground; one line each."""
     found = []
-    if before.snapshot.latency_of != after.snapshot.latency_of:
-        was, now = before.snapshot.latency_of, after.snapshot.latency_of
+    if before.latency_of != after.latency_of:
+        was, now = before.latency_of, after.latency_of
         found.append(f"latency is of {was}s before and of {now}s after: do not compare it")
     drift = _shapes(before, after)
     if drift:

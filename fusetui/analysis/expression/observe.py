@@ -109,7 +109,7 @@ def _counted(measure: Measure, scope: Scope) -> Observed:
         "recompiles": snapshot.mapping_detail.totals.compiles,
         "open": (snapshot.open_waiting or 0) + (snapshot.open_running or 0),
     }  # fmt: skip
-    n = counts[measure.of or f"{snapshot.latency_of}s"]
+    n = counts[measure.of or f"{scope.latency_of}s"]
     if measure.aggregate == "count":
         if not len(scope.columns):
             return Observed(None, 0, why="no rows")

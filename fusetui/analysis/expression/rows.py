@@ -17,7 +17,7 @@ from fusetui.analysis.frame import Context, snapshot_of
 from fusetui.analysis.intervals.values import Values
 from fusetui.analysis.launch import call_times
 from fusetui.analysis.slots import Grid
-from fusetui.analysis.snapshot import Snapshot
+from fusetui.analysis.snapshot import LatencyOf, Snapshot
 from fusetui.analysis.window import Window
 from fusetui.analysis.work import Work, by_end, executions, requests
 from fusetui.telemetry.errors import TelemetryError
@@ -27,6 +27,8 @@ from fusetui.telemetry.source import SourceHealth, Trace
 
 MAX_ROWS: Final = 2_000_000
 """Most rows looked at, the newest of a trace."""
+MIN_REQUESTS: Final = 5
+"""Requests from which on latency is theirs; panes ask for more, as they have no "not enough data" to answer."""
 _NONE: Final[Ints] = np.zeros(0, np.int64)
 
 
@@ -119,16 +121,21 @@ class Scope:
         return self._seen[1]
 
     @property
+    def latency_of(self) -> LatencyOf:
+        """Requests as soon as there are MIN_REQUESTS: of the others, fused kernels are fewer and slower, not worse."""
+        return "request" if len(self.requests) >= MIN_REQUESTS else self.snapshot.latency_of
+
+    @property
     def items(self) -> Work:
         """What latency is of: requests where there are enough, else executions."""
-        return self.requests if self.snapshot.latency_of == "request" else self.executions
+        return self.requests if self.latency_of == "request" else self.executions
 
     def durations(self, field: str) -> tuple[Ints, Ints]:
         """(durations (n,) in the order of ends, ages of open work (m,)) of latency, queue_wait, service or launch."""
         window, snapshot = self._seen
         open_work, now = window.open_work, snapshot.now_ns
         if field == "latency":
-            of_requests = snapshot.latency_of == "request"
+            of_requests = self.latency_of == "request"
             return self.items.latency, open_work.request_ages(now) if of_requests else open_work.execution_ages(now)
         ran = self.executions
         if field == "queue_wait":
