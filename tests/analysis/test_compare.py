@@ -163,6 +163,19 @@ def test_a_change_is_told_with_the_n_that_decides() -> None:
     assert mean.low > 0.9
 
 
+def test_a_change_without_an_interval_is_no_pass() -> None:
+    """20 runs of 30 alike: nothing is known of p99, though the two sides are equal."""
+    waits = np.repeat(np.random.default_rng(1).exponential(1e9, 20), 30).astype(np.int64)
+    start = np.arange(600) * 10**12 + waits
+    batch = build_batch(
+        {"kind": "execution", "name": "k", "enqueue_ns": start - waits, "start_ns": start, "end_ns": start + 9}
+    )
+    side = Rows([batch], Header(clock="trace")).scope()
+    seen = observe_change(Measure("p99", "queue_wait", 0.99, change=True), side, side, 0.1)
+    assert seen.value is None
+    assert seen.why.startswith("neighbours are alike")
+
+
 def test_few_requests_are_still_what_latency_is_of() -> None:
     made = compare(served(1, n=12, kernels=("a", "b")), served(2, n=12, kernels=("fused",), slow=2.0))
     assert made.latency_of == "request"

@@ -21,6 +21,8 @@ def observe_change(measure: Measure, before: Scope, after: Scope, limit: float) 
     if old.at_least:
         return Observed(None, n, why="before: open work makes it a lower bound")
     ratio = None if new.at_least else _ratio(plain, before, after)
+    if ratio is not None and ratio.why:
+        return Observed(None, n, why=ratio.why)
     if ratio is None or ratio.ratio is None or ratio.low is None or ratio.high is None:
         if old.value == 0.0:
             return Observed(0.0, n) if new.value == 0.0 else Observed(None, n, why="it was 0 before")

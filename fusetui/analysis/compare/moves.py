@@ -28,7 +28,8 @@ def moves_of(
 ) -> list[Move]:
     """Quantiles of latency, queue wait, service and launch, where either side has any.
 
-    The intervals hold with `level` each; `moved` asks for 1 - (1 - level) / k, k the quantiles of a duration that have intervals.
+    The intervals hold with `level` each; `moved` asks for 1 - (1 - level) / k, where k quantiles of the duration have
+    intervals.
     """
     sides = {field: (before.durations(field)[0], after.durations(field)[0]) for field in DURATION_FIELDS}
     # Without a queue wait latency is service: one of them is enough.
