@@ -3,7 +3,7 @@
 Of time: what the slowest spend in a part more than the median, over their latency.
 
 Of cause, from the twin: Shapley's share. Queueing, bandwidth and launches are what any load has: they count for what
-faults of the same quantile do not explain, at p95 and at p99 both. Where the twin finds next to nothing, time it is.
+faults of the same quantile do not explain, at p95 and at p99 both. Where the twin names nothing, time it is.
 
 Of cause, without a twin: the share of time; and where more ran without a plan of its size in the bad slots than in the
 calm ones, the wait behind it too: as much of the growth of load (items a second × work of an item) as is work of an
@@ -38,8 +38,6 @@ OF_DRIVER: Final[dict[str, Bottleneck]] = {
 }  # fmt: skip
 """A plan that is not the best known ("fusion") costs launches and traffic between its kernels."""
 _LOAD: Final = ("queueing", "bandwidth", "launch")
-LEAST: Final = 0.05
-"""Share of a quantile that the twin has to explain before it is asked at all."""
 STALLED: Final = 0.1
 """Share of time by which recompiles stall bad slots more than calm ones for the wait to be behind them."""
 ROSE: Final = 0.1
@@ -59,7 +57,7 @@ def blame_of(snapshot: Snapshot, causes: Causes | None) -> dict[Bottleneck, Blam
     """By bottleneck; empty where neither time nor cause is known."""
     times = _times(snapshot.tail_time)
     from_twin = {} if causes is None else _by_twin(causes)
-    if sum(from_twin.values()) >= LEAST:
+    if causes is not None and (causes.p95.named or causes.p99.named):
         names = {*times, *from_twin}
         return {name: Blame(times.get(name, 0.0), from_twin.get(name, 0.0), "twin") for name in names}
     found = {name: Blame(share, share) for name, share in times.items()}

@@ -27,6 +27,8 @@ LONG_WAIT: Final = 20.0
 """The same where most of it is wait: a mix of short and long items at a third of the load has 6 without any fault."""
 TAIL: Final = 1.5
 """p99 over the median, or slow slots over calm ones, below which there is no tail to explain."""
+FAR: Final = 1.5
+"""The most a stage took over its budget: of 55 quiet windows two left one, by 1.1 and by 1.6."""
 WORSE: Final = 1.25
 ENOUGH: Final = 100
 MOST: Final = 0.5
@@ -109,9 +111,17 @@ def _trouble(snapshot: Snapshot, slo_ns: int | None, baseline: Snapshot | None, 
         return ""
     # Budgets that another objective was shared out to say nothing of this one.
     other = time.budget_of == "slo" and slo_ns != snapshot.header.slo_ns
-    if time.first is not None and not other and _stretched(tail_ns, latency.p50_ns, contrast, snapshot):
+    if _left(time) and not other and _stretched(tail_ns, latency.p50_ns, contrast, snapshot):
         return "left"
     return "long" if slo_ns is None and _long(tail_ns, time) else ""
+
+
+def _left(time: TailTime) -> bool:
+    """Whether a stage left its budget, by far where that is an estimate from the calm quarter of the window."""
+    if time.first is None:
+        return False
+    stage = time.stages[time.first]
+    return time.budget_of == "slo" or stage.worst_ns >= FAR * stage.budget_ns
 
 
 def _stretched(tail_ns: int, median_ns: int | None, contrast: Contrast | None, snapshot: Snapshot) -> bool:

@@ -6,8 +6,8 @@
     stream = "prefill*"
 
 A rule has `name`, who owns it, and patterns in which `*` stands for anything: `class` of the bottleneck, or of the
-topic where there is none; `stream`, `core`, `shape` or `counter`, what the finding is about; `plan`, of the trace's
-plans (one that fits is enough). A key left out fits all.
+topic where there is none; `stream`, `core`, `shape`, `counter` or `group` (operators), what the finding is about;
+`plan`, of the trace's plans (one that fits is enough). A key left out fits all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.text import safe_text
 from fusetui.triage.finding import BOTTLENECKS, Finding, Topic
 
-SUBJECTS: Final = ("stream", "core", "shape", "counter")
+SUBJECTS: Final = ("stream", "core", "shape", "counter", "group")
 KEYS: Final = ("name", "class", *SUBJECTS, "plan")
 CLASSES: Final = (*BOTTLENECKS, *get_args(Topic))
 MAX_BYTES: Final = 1 << 20

@@ -151,7 +151,7 @@ def _quiet(seeds: int, seconds: float) -> None:
         which: Counter[str] = Counter()
         counts = np.zeros(4, np.int64)
         for seed in range(seeds):
-            for found in _windows(name, 1000 + seed, until, seconds):
+            for found in _windows(name, 2000 + seed, until, seconds):
                 first = found.first
                 sure = first is not None and first.confidence != "possible"
                 counts += np.array([1, first is not None, sure, not found.quiet])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from fusetui.analysis.attribution import parts
-from fusetui.triage.blame import LEAST, growth
+from fusetui.triage.blame import growth
 from fusetui.triage.counters import counters, level
 from fusetui.triage.finding import Bottleneck, Fact
 from fusetui.triage.measures import NAMED, Measures
@@ -35,7 +35,7 @@ def _bandwidth(m: Measures) -> Iterator[Seen]:
 def _burst(m: Measures) -> Iterator[Seen]:
     blame = m.blamed("memory burst")
     named = m.causes is not None and "memory burst" in (m.causes.p95.named, m.causes.p99.named)
-    if named and blame.cause >= LEAST and m.causes is not None:
+    if named and m.causes is not None:
         notes = [note for note in m.causes.notes if "busiest" in note]
         yield Seen(
             f"the plan's traffic comes in bursts: {pct(blame.cause)} of the tail; {tail_text(m)}"
