@@ -18,9 +18,12 @@ from fusetui.triage.report.limits import limits
 from fusetui.triage.report.material import Material
 from fusetui.triage.report.moments import utc
 from fusetui.triage.report.reproduce import Commands
-from fusetui.triage.report.trend import timeline, trend
+from fusetui.triage.report.trend import first_bad, timeline, trend
+from fusetui.triage.report.words import ns
 
 REPORT_VERSION: Final = 1
+LEAST: Final = 60
+"""Items from which p95 rests on three: fewer without a finding are no pass."""
 _MEASURES: Final = (
     "latency_ns", "queue_wait_ns", "service_ns", "depth", "throughput_per_s", "requests", "executions", "span_ns",
     "busy_ns", "open_waiting", "open_running", "oldest_open_ns",
@@ -63,11 +66,18 @@ def verdict(m: Material) -> dict[str, Any]:
     """state: breach, warn, quiet or "not enough data"; the first finding says why."""
     first = next((finding for finding in m.triage.findings if finding.severity != "info"), None)
     named_ = m.triage.first
+    bad_ns, how = first_bad(m)
     owned = named_ or first
     if not m.triage.judged:
         state, sentence = "not enough data", f"not enough data to judge: {m.triage.why_not}"
+    elif first is None and bad_ns is not None:
+        # Rules may lack the columns to say why; a tail that grew is not quiet for that.
+        state, sentence = "warn", f"the tail is bad since {utc(bad_ns, m.header.clock)} and no rule says why: {how}"
+    elif first is None and m.snapshot.latency.n < LEAST:
+        state = "not enough data"
+        sentence = f"not enough data to judge: a tail needs n ≥ {LEAST}, have {m.snapshot.latency.n}"
     elif first is None:
-        state, sentence = "quiet", "nothing to act on: no rule found anything above a note"
+        state, sentence = "quiet", f"nothing to act on: no rule found anything above a note, {_tail(m)}"
     else:
         state, sentence = first.severity, first.sentence
     return {
@@ -77,6 +87,12 @@ def verdict(m: Material) -> dict[str, Any]:
         "owner": "" if owned is None else owned.owner,
         "next": "" if first is None else first.next_action,
     }
+
+
+def _tail(m: Material) -> str:
+    latency = m.snapshot.latency
+    name, value = ("p95", latency.p95_ns) if latency.p99_ns is None else ("p99", latency.p99_ns)
+    return f"{name} of {m.snapshot.latency_of} latency {'≥ ' if name in latency.at_least else ''}{ns(value)}"
 
 
 def _trace(m: Material) -> dict[str, Any]:

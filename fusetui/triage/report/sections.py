@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from typing import Any, Final
 
 from fusetui.triage.report.blocks import Bars, Block, Bullets, Command, Document, Facts, Line, Section, Table, Text
@@ -28,7 +29,7 @@ def document_of(told: Told) -> Document:
     verdict, trace = told["verdict"], told["trace"]
     state = _STATE[verdict["state"]]
     of = f"{verdict['bottleneck']}: " if verdict["bottleneck"] else ""
-    title = f"{of}triage of {trace['spec']}"
+    title = f"{of}triage of {PurePath(trace['spec']).name}"
     sections = (
         _in_brief(told), _build(told), _trend(told), _timeline(told), _moved(told), _baseline(told), _stages(told),
         *findings_sections(told), contradictions_section(told), decisions_section(told), mapping_section(told),

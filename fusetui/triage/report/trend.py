@@ -10,6 +10,7 @@ from fusetui.analysis.attribution.parts import STAGES
 from fusetui.telemetry.header import Clock
 from fusetui.triage.report.material import Material
 from fusetui.triage.report.moments import utc
+from fusetui.triage.report.words import ns
 
 LASTS: Final = 2
 """Slots in a row over the objective: one alone may be one slow item."""
@@ -45,8 +46,8 @@ def first_bad(m: Material) -> tuple[int | None, str]:
         return at, f"the stage {name} left its budget: what the slowest spend there in calm parts of this trace"
     rose = next((change for change in m.changes if change.after_ns > change.before_ns), None)
     if rose is not None:
-        return rose.at_ns, "a change point: p95 rose for good"
-    return None, "no objective is set, no stage left its budget and p95 did not rise for good"
+        return rose.at_ns, f"a change point, p95 rose from {ns(rose.before_ns)} to {ns(rose.after_ns)}"
+    return None, "no objective is set, no stage left its budget and no change point shows p95 rising"
 
 
 def _over(m: Material, slo_ns: int) -> tuple[int | None, str]:
