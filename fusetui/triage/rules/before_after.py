@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from fusetui.analysis.snapshot import Snapshot, StreamRow
-from fusetui.triage.finding import Fact, Severity
+from fusetui.triage.finding import Fact, Severity, SubjectKind
 from fusetui.triage.measures import Measures
 from fusetui.triage.rule import Rule, Seen
 from fusetui.triage.text import name, num, pct
@@ -159,8 +159,15 @@ def _quality(m: Measures) -> Iterator[Seen]:
     )  # fmt: skip
 
 
-def baseline_rule(id: str, look: Callable[[Measures], Iterable[Seen]], reads: str, not_proved: str, then: str) -> Rule:
-    """A contradiction: what it reads, what it does not prove, what to do next."""
+def baseline_rule(
+    id: str,
+    look: Callable[[Measures], Iterable[Seen]],
+    reads: str,
+    not_proved: str,
+    then: str,
+    about: SubjectKind = "",
+) -> Rule:
+    """A contradiction: what it reads, what it does not prove, what to do next, what it is about."""
     return Rule(
         id=f"contradiction/{id}",
         look=look,
@@ -172,6 +179,7 @@ def baseline_rule(id: str, look: Callable[[Measures], Iterable[Seen]], reads: st
         topic="contradiction",
         screen="tail",
         pane="tail_drivers",
+        about=about,
     )
 
 

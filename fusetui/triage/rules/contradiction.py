@@ -79,11 +79,11 @@ def _mix(m: Measures) -> Iterator[Seen]:
 RULES: Final = (
     baseline_rule(
         "groups", _groups, "groups of the plan, measured", "that another plan is better",
-        "look at that group's residual over time",
+        "look at that group's residual over time", "group",
     ),
     baseline_rule(
         "clocks", _clocks, "counter_rows: clock, service, baseline", "that no kernel changed",
-        "compare at equal clocks",
+        "compare at equal clocks", "counter",
     ),
     baseline_rule(
         "mix", _mix, "mapping_detail.drift", "that the plan is bad for its own mix", "compare within one shape",
