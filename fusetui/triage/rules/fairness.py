@@ -22,12 +22,14 @@ def _unfair(m: Measures) -> Iterator[Seen]:
         return
     if fair.jain >= UNFAIR or fair.worst_ratio >= STARVED:
         return
+    # A program that launches ahead asks for nothing yet: its waits are its own order, no rival's share.
+    ahead = m.snapshot.latency_of == "execution"
     yield Seen(
         f"stream {name(fair.worst_stream)} got {pct(fair.worst_ratio)} of what it asked for, Jain's index"
         f" {num(fair.jain)} over {fair.backlogged} backlogged streams",
-        "warn",
-        "sure",
-        "service and demand are counted",
+        "info" if ahead else "warn",
+        "possible" if ahead else "sure",
+        "work launched ahead of its turn counts as asked for" if ahead else "service and demand are counted",
         (
             Fact("Jain's index of service over demand", fair.jain, "", _COLUMNS),
             Fact("service over demand of the worst", fair.worst_ratio, "share", _COLUMNS),
