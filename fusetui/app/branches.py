@@ -33,10 +33,10 @@ def _tail(snapshot: Snapshot) -> str:
 def _fairness(snapshot: Snapshot) -> str:
     fair = snapshot.fairness
     if fair.jain is None:
-        return f"fairness: does one stream wait while others run? not known here: {fair.why or 'no streams wait'}"
-    worst = f", {fair.worst_stream} got {fmt.percent(fair.worst_ratio).strip()} of what it asked for"
+        return f"fairness: does a stream wait while others run? not known here: {fair.why or 'no streams wait'}"
+    worst = f", {fair.worst_stream} got {fmt.percent(fair.worst_ratio).strip()} of its demand"
     told = worst if fair.worst_stream is not None and fair.worst_ratio is not None else ""
-    return f"fairness: does one stream wait while others run? Jain {fmt.ratio(fair.jain).strip()}{told}"
+    return f"fairness: does a stream wait while others run? Jain {fmt.ratio(fair.jain).strip()}{told}"
 
 
 def _memory(snapshot: Snapshot) -> str:
@@ -47,7 +47,7 @@ def _memory(snapshot: Snapshot) -> str:
 
 BRANCHES: Final = (
     Branch("tail", "tail_waterfall", _tail),
-    Branch("queue", "streams", _fairness),
+    Branch("cores", "streams", _fairness),
     Branch("fusion", "plan_roofline", _memory),
 )
 

@@ -32,7 +32,8 @@ def class_of(finding: Finding) -> str:
 
 def bare_sentence(finding: Finding) -> str:
     """Its sentence, without the class where that stands before it already."""
-    return finding.sentence.removeprefix(f"{class_of(finding)}: ")
+    name = class_of(finding)
+    return finding.sentence.removeprefix(f"{name}: ").removeprefix(f"{name} on {finding.subject_kind} ")
 
 
 def share_of(finding: Finding) -> float | None:
@@ -57,14 +58,20 @@ def slice_text(part: Slice, clock: str) -> str:
 
 
 def in_verdict(finding: Finding, causes: Causes | None) -> str:
-    """`queueing on stream prefill (41 % of the tail; without it ≈ 39.0 ms), runtime queue`."""
-    on = f" on {finding.subject_kind} {finding.subject}" if finding.subject_kind and finding.subject else ""
+    """`queueing on prefill (41 % of the tail; without it ≈ 39.0 ms), runtime queue`."""
+    kind = "" if finding.subject_kind == "stream" else f"{finding.subject_kind} "
+    on = f" on {kind}{fmt.clip(finding.subject, 24)}" if finding.subject else ""
     share, without = share_of(finding), _without(finding, causes)
-    told = [f"{fmt.percent(share).strip()} of the tail"] if share is not None else []
+    told = [f"{_rounded(share)} of the tail"] if share is not None else []
     told += [f"without it ≈ {fmt.duration(without).strip()}"] if without is not None else []
     stage = f", {finding.stage}" if finding.stage else ""
     numbers = f" ({'; '.join(told)})" if told else ""
     return f"{class_of(finding)}{on}{numbers}{stage}"
+
+
+def _rounded(share: float) -> str:
+    """Line two has little room: whole percents, where there are some."""
+    return f"{round(share * 100)} %" if share >= 0.095 else fmt.percent(share).strip()
 
 
 def _without(finding: Finding, causes: Causes | None) -> int | None:

@@ -15,7 +15,7 @@ from fusetui.app.finding_text import class_of
 from fusetui.app.pane import Pane
 from fusetui.app.screens.base import TelemetryScreen
 from fusetui.app.screens.decide import DecideScreen
-from fusetui.app.shell import Shell
+from fusetui.app.shell import SCREENS, Shell
 from fusetui.app.verdict import Severity, Verdict, top_finding
 from fusetui.telemetry.errors import TelemetryError
 
@@ -97,6 +97,7 @@ class TriageKeys(Shell):
 
     async def _go(self, detour: Detour, screen: str, pane: str) -> None:
         self._unzoom()
+        screen = self._screen_with(screen, pane)
         self.detours = [*self.detours[1 - MAX_DETOURS :], detour]
         await self.action_show(screen if screen in self.MODES else self.DEFAULT_MODE)
         shown = self.base_screen
@@ -110,6 +111,13 @@ class TriageKeys(Shell):
                 shown.zoom()
                 self.zoomed_by_detour = True
         self.answer()
+
+    def _screen_with(self, name: str, module: str) -> str:
+        """The screen named, or one that has the pane where that one does not."""
+        kinds = {kind.NAME: kind for kind in SCREENS}
+        if name not in kinds or any(module_of(pane) == module for pane in kinds[name].PANES):
+            return name
+        return next((n for n, k in kinds.items() if any(module_of(pane) == module for pane in k.PANES)), name)
 
     def _unzoom(self) -> None:
         if self.zoomed_by_detour and self.base_screen is not None:
@@ -158,7 +166,12 @@ class TriageKeys(Shell):
 
 def pane_of(screen: TelemetryScreen, module: str) -> Pane | None:
     """The pane of a screen that is made in a module of `panes`, None when it has none of it."""
-    return next((pane for pane in screen.panes if type(pane).__module__.rpartition(".")[2] == module), None)
+    return next((pane for pane in screen.panes if module_of(type(pane)) == module), None)
+
+
+def module_of(kind: type[Pane]) -> str:
+    """The module of `panes` that a pane is made in, which is what rules know it by."""
+    return kind.__module__.rpartition(".")[2]
 
 
 def _severity(finding: Finding) -> Severity:

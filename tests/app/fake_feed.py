@@ -126,6 +126,7 @@ class FakeFeed:
         self.filter_text = ""
         self.queries: list[RowQuery] = []
         self.frame = rows
+        self.batches: Sequence[pa.RecordBatch] = ()
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -157,6 +158,9 @@ class FakeFeed:
     def rows(self, query: RowQuery) -> pl.DataFrame:
         self.queries.append(query)
         return self.frame
+
+    def raw(self) -> list[pa.RecordBatch]:
+        return list(self.batches)
 
 
 class MovingFeed(FakeFeed):

@@ -38,6 +38,13 @@ def screen_text(app: FusetuiApp) -> str:
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
 
 
+def focus_first(app: FusetuiApp) -> None:
+    """The focus to the first pane, away from the findings."""
+    screen = app.base_screen
+    assert screen is not None
+    screen.set_focus(screen.panes[0])
+
+
 def calls(feed: FakeFeed) -> list[tuple[Any, ...]]:
     assert feed.source.transport is not None
     return feed.source.transport.calls
@@ -138,6 +145,7 @@ async def test_z_zooms_the_focused_pane_and_esc_takes_it_back(tmp_path: Path) ->
     app = make_app(feed_of("live"), tmp_path)
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
+        focus_first(app)
         await pilot.press("tab", "z")
         await settle(pilot)
         shown_panes = [pane for pane in app.screen.query("#body Pane").results(Pane) if pane.display]
@@ -152,6 +160,7 @@ async def test_y_copies_the_pane_as_text(tmp_path: Path) -> None:
     app = make_app(feed_of("live"), tmp_path)
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
+        focus_first(app)
         await pilot.press("y")
         assert app.clipboard.startswith("Tail latency")
         assert "p99" in app.clipboard
@@ -179,6 +188,7 @@ async def test_enter_opens_the_rows_and_enter_again_the_timeline(tmp_path: Path)
     app = make_app(feed, tmp_path)
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
+        focus_first(app)
         await pilot.press("enter")
         await settle(pilot)
         assert isinstance(app.screen, RowsScreen)
@@ -225,6 +235,7 @@ async def test_tab_goes_round_the_panes_and_the_strip_opens_screens(tmp_path: Pa
     app = make_app(feed_of("live"), tmp_path)
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
+        focus_first(app)
         await pilot.press("shift+tab")
         assert app.base_screen is not None
         assert app.focused is app.base_screen.strip
@@ -269,6 +280,7 @@ async def test_swapped_keys_do_each_others_work(tmp_path: Path) -> None:
     app = make_app(feed_of("live"), tmp_path, actions=actions)
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
+        focus_first(app)
         await pilot.press("y")
         await settle(pilot)
         assert app.base_screen is not None

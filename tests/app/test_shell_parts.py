@@ -203,10 +203,10 @@ def test_glyphs_and_theme_suit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_key_can_be_changed_and_swapped() -> None:
-    actions, problems = apply_keymap({"view.pause": "p", "pane.zoom": "y", "pane.copy": ["z", "ctrl+y"]}, ACTIONS)
+    actions, problems = apply_keymap({"view.pause": "e", "pane.zoom": "y", "pane.copy": ["z", "ctrl+y"]}, ACTIONS)
     keys = {action.id: action.keys for action in actions}
     assert problems == []
-    assert keys["view.pause"] == ("p",)
+    assert keys["view.pause"] == ("e",)
     assert (keys["pane.zoom"], keys["pane.copy"]) == (("y",), ("z", "ctrl+y"))
 
 
@@ -252,10 +252,10 @@ def test_whatever_the_keymap_no_key_has_two_meanings_and_quit_and_help_stay(want
 def test_a_keymap_file_may_use_tables_and_a_broken_one_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "keys.toml"
     assert load_keymap(path, ACTIONS) == (ACTIONS, [])
-    path.write_text('[view]\npause = "p"\n')
+    path.write_text('[view]\npause = "e"\n')
     actions, problems = load_keymap(path, ACTIONS)
     assert problems == []
-    assert next(action.keys for action in actions if action.id == "view.pause") == ("p",)
+    assert next(action.keys for action in actions if action.id == "view.pause") == ("e",)
     path.write_text("[view")
     actions, problems = load_keymap(path, ACTIONS)
     assert actions == ACTIONS

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 
@@ -21,10 +22,11 @@ from fusetui.app.panes.triage_pane import TriagePane
 if TYPE_CHECKING:
     from fusetui.triage.finding import Finding, Triage
 
-_CLASS: Final = 13
+_CLASS: Final = 14
 _SHARE: Final = 6
-_OWNER: Final = 14
-_SENTENCE: Final = 24
+_OWNER: Final = 20
+_LEAST_OWNER: Final = 8
+_SENTENCE: Final = 20
 _MOST_LINES: Final = 3
 
 
@@ -91,7 +93,7 @@ Blind to  what no rule asks; thresholds are in the documentation of each rule.""
         note = self._note(triage)
         room = canvas.height - (1 if note else 0)
         self.item_lines = max(1, min(_MOST_LINES, room // len(keys)))
-        owners = any(self._owner(one) for one in triage.findings)
+        owners = min(_OWNER, max(cell_len(self._owner(one)) for one in triage.findings))
         view = self.in_view(keys, max(1, room // self.item_lines))
         cursor = self.cursor(keys)
         for i in view:
@@ -111,16 +113,17 @@ Blind to  what no rule asks; thresholds are in the documentation of each rule.""
     def _owner(self, finding: Finding) -> str:
         decision = self.triage.decided(finding) if self.triage else None
         owner = (decision.owner if decision else "") or finding.owner
-        return f"{owner} {decision.status}".strip() if decision is not None and decision.status != "open" else owner
+        return f"{decision.status} {owner}".strip() if decision is not None and decision.status != "open" else owner
 
-    def _draw_finding(self, canvas: Canvas, finding: Finding, owners: bool) -> None:
+    def _draw_finding(self, canvas: Canvas, finding: Finding, owners: int) -> None:
         ink = INKS[finding.severity]
         canvas.put(0, 0, mark_of(finding.severity, canvas.glyphs), ink)
         canvas.put(2, 0, fmt.fit(class_of(finding), _CLASS), Ink.DIM if finding.severity == "info" else Ink.STRONG)
         x, right = 3 + _CLASS, canvas.width
-        if owners and right - x >= _SENTENCE + _OWNER + 2:
-            right -= _OWNER
-            canvas.put(right, 0, fmt.fit(self._owner(finding), _OWNER), Ink.ACCENT)
+        owners = min(owners, right - x - _SENTENCE - 2)
+        if owners >= _LEAST_OWNER:
+            right -= owners
+            canvas.put(right, 0, fmt.fit(self._owner(finding), owners), Ink.ACCENT)
             right -= 2
         if self.WITH_SHARE and right - x >= _SENTENCE + _SHARE + 1:
             right -= _SHARE

@@ -1,0 +1,463 @@
+"""Findings on line two, on the overview and on their own screen; proofs, walks, decisions, the flight recorder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fake_feed import SECOND, FakeFeed, feed_of
+from fake_snapshot import MS, T0, fake_snapshot
+from fake_triage import fake_triage, findings_of, only, quiet_triage
+from shell_app import make_app
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from fusetui.app.app import FusetuiApp
+from fusetui.app.decisions import Decision, Decisions
+from fusetui.app.flight import save_flight
+from fusetui.app.panes.evidence import EvidencePane
+from fusetui.app.panes.findings import FindingsPane
+from fusetui.app.panes.launch import LaunchPane
+from fusetui.app.panes.queue_heat import QueueHeatPane
+from fusetui.app.panes.tail_waterfall import TailWaterfallPane
+from fusetui.app.screens.decide import DecideScreen, status_of
+from fusetui.app.screens.help import HelpScreen
+from fusetui.app.triage_keys import pane_of
+from fusetui.app.verdict import verdict
+from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.header import Header
+from fusetui.telemetry.open import open_trace
+from fusetui.telemetry.schema import SCHEMA
+from fusetui.triage.finding import Triage
+from fusetui.triage.owners import OwnerRule, Owners
+from fusetui.triage.rules import all_rules
+
+SIZE = (120, 40)
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Findings that do not change with the rules."""
+    monkeypatch.setattr("fusetui.triage.judge.triage", fake_triage)
+
+
+async def settle(pilot: Pilot[Any]) -> None:
+    """Let keys, findings and screens come to rest."""
+    await pilot.pause()
+    await pilot.pause(0.06)
+    app = pilot.app
+    assert isinstance(app, FusetuiApp)
+    while app.triage.busy:
+        await pilot.pause(0.02)
+    app.tick(now=True)
+    await pilot.pause(0.02)
+
+
+async def press(pilot: Pilot[Any], *keys: str) -> None:
+    for key in keys:
+        await pilot.press(key)
+        await settle(pilot)
+
+
+def lines(app: FusetuiApp) -> list[str]:
+    """What is on the screen."""
+    strips = app.screen._compositor.render_strips()
+    return ["".join(segment.text for segment in strip).rstrip() for strip in strips]
+
+
+def text(app: FusetuiApp) -> str:
+    return "\n".join(lines(app))
+
+
+def said(app: FusetuiApp) -> list[str]:
+    """The notices in the corner."""
+    return [str(note.message) for note in app._notifications]
+
+
+# Line two
+
+
+def test_the_verdict_names_the_top_finding_its_stage_and_its_share() -> None:
+    snapshot = fake_snapshot(1)
+    says = verdict(snapshot, fake_triage(snapshot))
+    assert says.severity == "breach"
+    assert says.text.startswith("p99 ")
+    assert says.text.endswith(": queueing on prefill (41 % of the tail), runtime queue")
+    assert says.finding is not None
+    assert says.finding.id == "queueing/tail"
+    assert says.first_stage == 1
+
+
+def test_without_an_objective_the_sentence_comes_first_with_stage_and_since() -> None:
+    snapshot = fake_snapshot(1, header=Header())
+    triage = fake_triage(snapshot)
+    warned = replace(findings_of(snapshot)[0], severity="warn")
+    says = verdict(snapshot, replace(triage, findings=(warned,)))
+    assert says.severity == "warn"
+    since = "(runtime queue, since 03:10:37Z); requests p99 "
+    assert says.text.startswith(f"queueing on stream prefill: 41 % of the tail is queue wait {since}")
+    contradiction = verdict(snapshot, only(triage, "contradiction/launch", "host/calls"))
+    assert contradiction.severity == "warn"
+    assert contradiction.text.startswith("launches fell by 38 % but p95 rose by 22 %; requests p99 ")
+
+
+def test_what_is_only_good_to_know_or_not_judged_leaves_the_wording_as_it_was() -> None:
+    snapshot = fake_snapshot(1)
+    plain = verdict(snapshot)
+    assert verdict(snapshot, only(fake_triage(snapshot), "host/calls")) == plain
+    assert verdict(snapshot, replace(fake_triage(snapshot), judged=False)) == plain
+    assert verdict(snapshot, Triage()) == plain
+    lost = replace(snapshot, health=replace(snapshot.health, state="lost", last_error="closed"))
+    assert verdict(lost, fake_triage(lost)).text.startswith("source lost: closed")
+
+
+async def test_line_two_says_which_key_proves_it(tmp_path: Path, found: None) -> None:
+    app = make_app(feed_of("ended"), tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        assert "queueing on prefill (41 % of the tail), runtime queue" in lines(app)[1]
+        assert lines(app)[1].endswith("Enter: proof")
+        assert isinstance(app.focused, FindingsPane)
+        await press(pilot, "2")
+        assert lines(app)[1].endswith("p: proof")
+
+
+# The overview and the triage screen
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_overview_lists_the_findings(tmp_path: Path, found: None, size: tuple[int, int]) -> None:
+    app = make_app(feed_of("live"), tmp_path)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        shown = text(app)
+        assert "3 open" in shown
+        rows = [line for line in lines(app) if "✗ queueing" in line or "▲ memory burst" in line]
+        assert "sched-team" in rows[0]
+        assert "compiler-team" in rows[1]
+        assert "prefill: 41 %" in rows[0]
+
+
+async def test_the_evidence_is_of_the_finding_under_the_cursor(tmp_path: Path, found: None) -> None:
+    app = make_app(feed_of("live"), tmp_path)
+    async with app.run_test(size=(160, 60)) as pilot:
+        await press(pilot, "7")
+        shown = text(app)
+        for piece in (
+            "41.2 ms  queue wait p99  [enqueue_ns, start_ns]", "41.0 %  share of the slowest's latency",
+            "37  depth, mean", "1.40  rate over calm", "611 W  power", "—  absent",
+            "leaves open why the queue is there", "next        see which stream waits",
+            "fix         admit a fifth less",
+        ):  # fmt: skip
+            assert piece in shown, piece
+        evidence = pane_of(app.base_screen, "evidence") if app.base_screen else None
+        assert isinstance(evidence, EvidencePane)
+        await pilot.press("down", "down")
+        assert evidence.finding() is not None
+        assert evidence.finding().id == "contradiction/launch"  # type: ignore[union-attr]
+        assert "▲ launches fell by 38 %" in evidence.text() or "launches fell" in evidence.text()
+        await press(pilot, "y")
+        assert app.clipboard.startswith("### launches fell by 38 % but p95 rose by 22 %\n")
+        assert "(against launch/exposed)" in text(app)
+
+
+async def test_the_matrix_tells_whether_there_is_evidence_of_each_kind(tmp_path: Path, found: None) -> None:
+    app = make_app(feed_of("live"), tmp_path)
+    async with app.run_test(size=(200, 60)) as pilot:
+        await press(pilot, "7")
+        rows = {kind: line for line in lines(app) for kind in ("occupancy and timeline", "cache, SRAM") if kind in line}
+        assert "✓ 100 %, have occupancy" in rows["occupancy and timeline"]
+        assert "▲ 42.0 %, have cache" in rows["cache, SRAM"]
+        assert "tells cache, SRAM and bandwidth" in rows["cache, SRAM"]
+        assert "— have counter-profile" in text(app)
+
+
+async def test_a_finding_is_copied_as_markdown_with_its_rows(tmp_path: Path, found: None) -> None:
+    app = make_app(feed_of("live"), tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "7", "y")
+        assert (
+            app.clipboard.split("\n")[2] == "breach · queueing · runtime queue · owner sched-team · 41.0 % of the tail"
+        )
+        assert "| queue wait p99 | 41.2 ms | enqueue\\_ns, start\\_ns |" in app.clipboard
+        assert '- Rows: `03:10:37.7Z to 03:10:40.7Z, stream = "prefill"`' in app.clipboard
+
+
+async def test_quiet_says_what_was_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fusetui.triage.judge.triage", quiet_triage)
+    app = make_app(feed_of("live"), tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "7")
+        said = " ".join(text(app).replace("│", " ").split())
+        assert f"Nothing crossed its threshold: {len(all_rules())} rules looked at 12.4k requests in 10.0 s." in said
+        await press(pilot, "enter")
+        assert app.current_mode == "triage"
+        assert not app.detours
+
+
+async def test_too_little_to_judge_is_not_called_quiet(tmp_path: Path) -> None:
+    app = make_app(feed_of("no data"), tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "7")
+        assert "Not judged: nothing ran in this window." in text(app)
+
+
+async def test_rules_that_fail_say_so_and_the_app_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> Triage:
+        raise KeyError("wheel")
+
+    monkeypatch.setattr("fusetui.triage.judge.triage", broken)
+    app = make_app(feed_of("live"), tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "7")
+        assert "the rules failed: KeyError: 'wheel'" in text(app)
+        await press(pilot, "1")
+        assert app.current_mode == "overview"
+
+
+async def test_the_rules_are_asked_once_for_the_same_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def counted(snapshot: Any, *_: object, **__: object) -> Triage:
+        asked.append(snapshot.version)
+        return quiet_triage(snapshot)
+
+    monkeypatch.setattr("fusetui.triage.judge.triage", counted)
+    feed = feed_of("live")
+    app = make_app(feed, tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "7", "1", "2")
+        assert asked == [1]
+        feed.base = fake_snapshot(2)
+        await settle(pilot)
+        assert asked == [1, 2]
+
+
+async def test_owners_come_from_the_file_and_a_broken_one_is_told(tmp_path: Path) -> None:
+    def refuse() -> Owners:
+        raise TelemetryError("owners.toml", "not TOML")
+
+    app = make_app(feed_of("live"), tmp_path, owners=lambda: Owners((OwnerRule("queue-folk", "queueing"),)))
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "7")
+        assert "queue-folk" in text(app)
+    app = make_app(feed_of("live"), tmp_path, owners=refuse)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "7")
+        assert "owners.toml: not TOML" in text(app)
+
+
+# Proofs and walks
+
+
+async def test_enter_goes_to_the_rows_that_prove_it_and_esc_comes_back(tmp_path: Path, found: None) -> None:
+    feed = feed_of("playing")
+    assert feed.source.transport is not None
+    app = make_app(feed, tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "7", "enter")
+        assert app.current_mode == "queue"
+        assert isinstance(app.focused, QueueHeatPane)
+        assert feed.filter_text == 'stream = "prefill"'
+        assert feed.window_ns == 3 * SECOND
+        state = feed.source.transport.state()
+        assert (state.position_ns, state.playing) == (T0 + 500 * MS - SECOND, False)
+        assert lines(app)[1].startswith(" ✗ proof of queueing: see which stream waits")
+        assert lines(app)[1].endswith("esc: back")
+        await press(pilot, "escape")
+        assert app.current_mode == "triage"
+        assert (feed.filter_text, feed.window_ns) == ("", 10 * SECOND)
+        state = feed.source.transport.state()
+        assert (state.position_ns, state.playing) == (T0, True)
+        assert app.detours == []
+
+
+async def test_p_proves_what_line_two_says_from_any_screen(tmp_path: Path, found: None) -> None:
+    feed = feed_of("live")
+    app = make_app(feed, tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "4", "p")
+        assert app.current_mode == "queue"
+        assert feed.filter_text == 'stream = "prefill"'
+        await press(pilot, "escape")
+        assert app.current_mode == "cores"
+        assert feed.filter_text == ""
+
+
+async def test_a_pane_without_room_gets_the_whole_body(tmp_path: Path, found: None) -> None:
+    app = make_app(feed_of("live"), tmp_path)
+    async with app.run_test(size=(60, 14)) as pilot:
+        await press(pilot, "d", "d")
+        assert app.current_mode == "cores"
+        assert app.base_screen is not None
+        zoomed = app.base_screen.zoomed
+        assert type(zoomed).__module__.endswith(".streams")
+        await press(pilot, "escape")
+        assert app.current_mode == "overview"
+        await press(pilot, "4")
+        assert app.base_screen.zoomed is None
+
+
+async def test_d_walks_tail_fairness_memory_and_back(tmp_path: Path, found: None) -> None:
+    app = make_app(feed_of("live"), tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "d")
+        assert isinstance(app.focused, TailWaterfallPane)
+        assert "1/3 tail: which step adds most to the median? here queue, +26.9 ms" in lines(app)[1]
+        await press(pilot, "d")
+        assert app.current_mode == "cores"
+        told = "2/3 fairness: does a stream wait while others run? Jain 0.87, embed got 61.0 % of its demand"
+        assert told in lines(app)[1]
+        await press(pilot, "d")
+        assert app.current_mode == "fusion"
+        assert "3/3 memory" in lines(app)[1]
+        await press(pilot, "d")
+        assert app.current_mode == "overview"
+        assert "queueing on prefill" in lines(app)[1]
+
+
+async def test_a_pane_that_is_on_another_screen_is_found_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def elsewhere(snapshot: Any, *_: object, **__: object) -> Triage:
+        return Triage((replace(findings_of(snapshot)[0], screen="tail", pane="launch"),))
+
+    monkeypatch.setattr("fusetui.triage.judge.triage", elsewhere)
+    app = make_app(feed_of("live"), tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "7", "enter")
+        assert isinstance(app.focused, LaunchPane)
+
+
+# Decisions
+
+
+async def test_a_decision_is_added_and_none_is_changed(tmp_path: Path, found: None) -> None:
+    app = make_app(feed_of("live"), tmp_path / "bookmarks")
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "7", "o")
+        form = app.screen
+        assert isinstance(form, DecideScreen)
+        assert form.query_one("#owner", Input).value == "sched-team"
+        assert form.query_one("#fix", Input).value == "admit a fifth less"
+        form.query_one("#status", Input).value = "never"
+        await press(pilot, "ctrl+s")
+        assert app.screen is form
+        assert "open, accepted, fixed or rolled back" in text(app)
+        form.query_one("#status", Input).value = "acc"
+        await press(pilot, "enter", "enter", "enter", "enter")
+        await pilot.press(*"p99<50ms")
+        await press(pilot, "enter")
+        assert app.screen is app.base_screen
+        assert "accepted sch" in text(app)
+        assert "2 open" in text(app)
+        await press(pilot, "o")
+        app.screen.query_one("#status", Input).value = "rolled back"
+        await press(pilot, "ctrl+s")
+        assert "2 taken" in text(app)
+    path = tmp_path / "decisions" / "test.jsonl"
+    taken = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [one["status"] for one in taken] == ["accepted", "rolled back"]
+    assert [one["guardrail"] for one in taken] == ["p99<50ms"] * 2
+    assert {(one["finding"], one["subject"]) for one in taken} == {("queueing/tail", "prefill")}
+    again = Decisions("test", tmp_path / "decisions")
+    assert [one.status for one in again.of("queueing/tail", "prefill")] == ["accepted", "rolled back"]
+    assert again.of("queueing/tail", "decode") == ()
+
+
+def test_a_line_that_is_no_decision_is_counted_and_left(tmp_path: Path) -> None:
+    first = Decision("2026-11-30T03:10:41Z", "a", "", "s", "me", "open", "", "", "")
+    decisions = Decisions("k", tmp_path)
+    decisions.add(first)
+    with decisions.path.open("a") as file:
+        file.write('{"finding": "a", "status": "nonsense"}\nnot json')
+    again = Decisions("k", tmp_path)
+    assert (again.all, again.broken) == ((first,), 2)
+    again.add(replace(first, status="fixed"))
+    assert [one.status for one in Decisions("k", tmp_path).all] == ["open", "fixed"]
+    assert "not json\n" in decisions.path.read_text()
+
+
+def test_a_status_may_be_begun() -> None:
+    assert [status_of(typed) for typed in ("o", "A", "fix", "rolled")] == ["open", "accepted", "fixed", "rolled back"]
+    for typed in ("", "x", "openly"):
+        with pytest.raises(ValueError, match="open, accepted, fixed or rolled back"):
+            status_of(typed)
+
+
+# The flight recorder
+
+
+def batch_of(start: int, n: int) -> pa.RecordBatch:
+    columns = {"kind": ["execution"] * n, "start_ns": [start + i for i in range(n)]}
+    columns |= {"end_ns": [start + i + 10 for i in range(n)], "name": ["gemm"] * n}
+    rows = [{**{f.name: None for f in SCHEMA}, **{k: v[i] for k, v in columns.items()}} for i in range(n)]
+    return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+
+
+def rows_of(path: Path) -> int:
+    """Rows of a capture, read as everybody reads it."""
+    trace = open_trace(path)
+    rows = sum(trace.read(number).num_rows for number in range(len(trace.index().rows)))
+    trace.close()
+    return rows
+
+
+def test_the_rows_in_memory_become_a_capture_and_nothing_is_overwritten(tmp_path: Path) -> None:
+    batches = [batch_of(T0, 30), batch_of(T0 + 5 * SECOND, 20)]
+    header = Header(source="simulated", slo_ns=5 * MS)
+    saved = [save_flight(lambda: batches, header, [tmp_path]) for _ in range(3)]
+    assert len({one.path for one in saved}) == 3
+    assert {(one.rows, one.span_ns) for one in saved} == {(50, 5 * SECOND + 19)}
+    for one in saved:
+        assert one.path.name.startswith("fusetui-2")
+        trace = open_trace(one.path)
+        assert trace.header.slo_ns == 5 * MS
+        assert rows_of(one.path) == 50
+
+
+def test_a_folder_that_takes_nothing_gives_way_and_the_last_reason_is_told(tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("mine")
+    saved = save_flight(lambda: [batch_of(T0, 5)], Header(), [in_the_way / "deep", tmp_path / "flights"])
+    assert saved.path.parent == tmp_path / "flights"
+    with pytest.raises(TelemetryError, match="cannot be written"):
+        save_flight(lambda: [batch_of(T0, 5)], Header(), [in_the_way / "deep"])
+    with pytest.raises(TelemetryError, match="no rows are kept yet"):
+        save_flight(list, Header(), [tmp_path])
+    assert in_the_way.read_text() == "mine"
+
+
+async def test_w_saves_and_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: None) -> None:
+    monkeypatch.chdir(tmp_path)
+    feed: FakeFeed = feed_of("live")
+    app = make_app(feed, tmp_path / "marks")
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "w")
+        await app.workers.wait_for_complete()
+        await settle(pilot)
+        assert said(app) == ["not saved: flight recorder: no rows are kept yet"]
+        app.clear_notifications()
+        feed.batches = [batch_of(T0, 40)]
+        await press(pilot, "w")
+        await app.workers.wait_for_complete()
+        await settle(pilot)
+        assert said(app)[0].startswith(f"40 rows of the last 39.0 ns saved: {tmp_path}/fusetui-2")
+    (path,) = tmp_path.glob("*.arrows")
+    assert rows_of(path) == 40
+
+
+async def test_every_pane_explains_itself(tmp_path: Path, found: None) -> None:
+    app = make_app(feed_of("live"), tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "7")
+        assert app.base_screen is not None
+        for pane in app.base_screen.panes:
+            app.base_screen.set_focus(pane)
+            await press(pilot, "question_mark")
+            assert isinstance(app.screen, HelpScreen)
+            assert "Columns" in app.screen.body_text
+            assert "Blind to" in app.screen.body_text
+            await press(pilot, "escape")
