@@ -68,7 +68,7 @@ def walk(
     """Events of a window, the bytes used up, and whether the events array ended there.
 
     last   nothing follows: an unfinished event is a cut, not something to look at again with more bytes
-    build  an event from its decoded keys, whose texts have one character per byte: see `text_of`
+    build  an event from its decoded keys
     """
     text = data.decode("latin-1")  # one character per byte, so that positions are byte offsets
     events: list[Built] = []
@@ -88,8 +88,10 @@ def walk(
         if after < 0 and end > len(text):
             return (events, *_unfinished(text, at, damage, last))
         if after < 0:
-            found, after = _mended(text[at:end]), end
+            found, after = _mended(_utf8(text[at:end])), end
             damage.mended += found is not None
+        elif not text.isascii() and not text[at:after].isascii():
+            found, _ = _decoded(whole := _utf8(text[at:after]), 0, len(whole))
         at = after
         if isinstance(found, dict):
             events.append(build(found))
@@ -110,6 +112,11 @@ def _decoded(text: str, at: int, end: int) -> tuple[Any, int]:
         return found, at + length
     except (ValueError, RecursionError):
         return None, -1
+
+
+def _utf8(piece: str) -> str:
+    """A piece that has one character per byte as the text it is; undecodable bytes become the replacement character."""
+    return piece.encode("latin-1").decode("utf-8", "replace")
 
 
 def _unfinished(text: str, at: int, damage: Damage, last: bool) -> tuple[int, bool]:
@@ -143,13 +150,8 @@ def _mend_token(match: re.Match[str]) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A string field as UTF-8 text; undecodable bytes become the replacement character."""
-    if not isinstance(value, str):
-        return "" if value is None else str(value)
-    try:
-        return value.encode("latin-1").decode("utf-8", "replace")
-    except UnicodeEncodeError:  # it held \\u escapes beyond latin-1, so it is text already
-        return value
+    """A string field; "" when it is absent."""
+    return "" if value is None else str(value)
 
 
 def kineto_event(found: dict[str, Any]) -> Event:

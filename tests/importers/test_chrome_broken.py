@@ -47,6 +47,15 @@ def test_misencoded_names(tmp_path: Path) -> None:
     assert found == ["fir\N{REPLACEMENT CHARACTER}st", "second", "third"]
 
 
+@pytest.mark.parametrize("name", ["für", "日本", "grün\N{EM DASH}日"])
+@pytest.mark.parametrize("escaped", [True, False])
+@pytest.mark.parametrize("mend", [True, False])
+def test_names_beyond_ascii_however_written(tmp_path: Path, name: str, escaped: bool, mend: bool) -> None:
+    text = "[" + json.dumps(event(name, 20), ensure_ascii=escaped) + "," + json.dumps(EVENTS[1]) + "]"
+    text = text.replace('"grid": [1, 1]', '"path": "C:\\Users"', 1) if mend else text
+    assert names(tmp_path, text)[0] == [name, "second"]
+
+
 def test_unescaped_quotes_cost_one_event(tmp_path: Path) -> None:
     found, notes = names(tmp_path, TEXT.replace("second", 'f("a")'))
     assert found == ["first", "third"]
