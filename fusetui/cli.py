@@ -73,6 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
     _snapshot(commands)
     _record(commands)
     _export(commands)
+    _slice(commands)
     _plan(commands)
     _calibrate(commands)
     _simulate(commands)
@@ -125,6 +126,9 @@ def _snapshot(commands: Commands) -> None:
     command.add_argument("source", help="a live source, a capture, or sample:NAME")
     command.add_argument("--json", action="store_true", help="JSON on stdout; absent values are null")
     command.add_argument(
+        "--coverage", action="store_true", help="instead: what a capture tells of how many rows, and what it cannot"
+    )
+    command.add_argument(
         "--causes", action="store_true", help="also what caused the tail, by simulating its arrivals (seconds)"
     )
     _input_options(command)
@@ -151,11 +155,13 @@ def _record(commands: Commands) -> None:
 
 
 def _export(commands: Commands) -> None:
-    command = commands.add_parser("export", help="convert a capture to arrows, parquet, csv or json")
+    command = commands.add_parser("export", help="convert a capture to other formats, also of trace viewers")
     command.add_argument("trace", nargs="+", help="file, or sample:NAME")
     command.add_argument("-o", "--output", metavar="FILE", help="default: standard output (csv and json)")
     command.add_argument(
-        "--format", choices=("arrows", "parquet", "csv", "json"), help="default: by the ending of FILE"
+        "--format",
+        choices=("arrows", "parquet", "csv", "json", "chrome", "perfetto"),
+        help="default: by the ending of FILE; chrome and perfetto open in ui.perfetto.dev",
     )
     command.add_argument("--force", action="store_true", help="overwrite FILE")
     _input_options(command)
@@ -163,6 +169,21 @@ def _export(commands: Commands) -> None:
         "--memory", type=_bytes, default=512 << 20, metavar="SIZE", help="memory limit (default 512MiB)"
     )
     command.set_defaults(module="export")
+
+
+def _slice(commands: Commands) -> None:
+    command = commands.add_parser("slice", help="part of a capture as a small file; prints the hash of what is in it")
+    command.add_argument("trace", nargs="+", help="file, or sample:NAME; several files are ranks of one run")
+    command.add_argument("--from", dest="from_", metavar="T", help="first event time: 03:10:41.2, 37%% or 12.5s")
+    command.add_argument("--to", metavar="T", help="last event time, included")
+    command.add_argument("--filter", default="", metavar="EXPR", help="only rows that pass, e.g. 'core = 3'")
+    command.add_argument("-o", "--output", required=True, metavar="FILE", help="e.g. evidence.arrows")
+    command.add_argument("--force", action="store_true", help="overwrite FILE")
+    _input_options(command)
+    command.add_argument(
+        "--memory", type=_bytes, default=512 << 20, metavar="SIZE", help="memory limit (default 512MiB)"
+    )
+    command.set_defaults(module="slice")
 
 
 def _plan(commands: Commands) -> None:

@@ -16,6 +16,7 @@ from fusetui.analysis.arrays import Ints
 from fusetui.analysis.attribution.summary import tail_time_summary
 from fusetui.analysis.busy import IntervalUnion
 from fusetui.analysis.columns import EXECUTION, NULL, Words, plain
+from fusetui.analysis.coverage import Coverage
 from fusetui.analysis.filter import Filter, parse_filter
 from fusetui.analysis.frame import Context, snapshot_of
 from fusetui.analysis.mapping_summary import mapping_summary
@@ -35,7 +36,7 @@ _QUANTILES: Final = (("p50", "p50_ns"), ("p95", "p95_ns"), ("p99", "p99_ns"), ("
 def summarise_trace(
     trace: Trace, *, window_ns: int | None = None, filter: str | None = None, causes: bool = False
 ) -> dict[str, Any]:
-    """Every measure over all rows of a trace, in bounded memory; see `summarise_snapshot`.
+    """Every measure over all rows of a trace, in bounded memory; see `summarise_snapshot`, and `coverage` on top.
 
     window_ns  only the rows of the last window_ns of the trace
     filter     only the rows that pass; raises FilterError
@@ -51,12 +52,13 @@ def summarise_trace(
         now_ns = int(index.last_ns.max())
         first_ns = int(index.first_ns.min()) if window_ns is None else now_ns - window_ns + 1
         window = Window(Grid.of_span(first_ns, now_ns), exact_rows=EXACT_ROWS)
-    busy = IntervalUnion()
+    busy, coverage = IntervalUnion(), Coverage()
     notes = list(trace.notes)
     rows = 0
     for batch in _batches(trace, index.last_ns >= first_ns, only, notes):
         rows += len(batch)
         window.add(batch, now_ns)
+        coverage.add(batch)
         if window_ns is None:
             busy.add(*_intervals(batch))
     health = SourceHealth(name="trace", state="ended", rows=rows, batches=len(index.rows), missing=tuple(trace.notes))
@@ -72,6 +74,7 @@ def summarise_trace(
 
         found = causes_of_trace(trace, window_ns=window_ns, filter=filter)
         summary["attribution"] = _json(with_causes(snapshot.tail_time, found))
+    summary["coverage"] = coverage.summary(trace.header.source, snapshot.launch, notes)
     summary["notes"] = notes + [note for note in summary["notes"] if note not in notes]
     return summary
 

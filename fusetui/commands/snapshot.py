@@ -7,6 +7,7 @@ import json
 import time
 from typing import Any
 
+from fusetui.commands.coverage_table import coverage_lines
 from fusetui.commands.inputs import is_live, open_live, open_trace, rows_bytes, say
 from fusetui.commands.progress import finish_reading
 from fusetui.commands.table import summary_lines
@@ -22,9 +23,10 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print, and say by the exit code whether there was anything to measure."""
     from fusetui.analysis.filter import FilterError
 
-    if args.causes and is_live(args.source):
-        say("fusetui: --causes needs a capture: record one first, or leave it out")
-        return EXIT_USAGE
+    for word in ("causes", "coverage"):
+        if getattr(args, word) and is_live(args.source):
+            say(f"fusetui: --{word} needs a capture: record one first, or leave it out")
+            return EXIT_USAGE
     try:
         summary = _live(args) if is_live(args.source) else _captured(args)
     except FilterError as error:
@@ -33,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(summary, indent=2, allow_nan=False, ensure_ascii=False))
     else:
-        print("\n".join(summary_lines(summary)))
+        print("\n".join(coverage_lines(summary) if args.coverage else summary_lines(summary)))
     if summary["source_health"]["state"] in ("lost", "failed"):
         say(f"fusetui: {args.source}: {summary['source_health']['last_error'] or 'the source was lost'}")
         return EXIT_LOST

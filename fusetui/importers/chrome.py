@@ -20,8 +20,10 @@ from fusetui.importers.chrome_sections import Found, found_in
 from fusetui.importers.chrome_types import CHROME
 from fusetui.importers.kineto_batches import merged_batches
 from fusetui.importers.kineto_stream import EventStream
+from fusetui.importers.kineto_times import MAX_NS
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.header import Header
+from fusetui.telemetry.tracknames import BASE_KEY
 
 NAME: Final = "Chrome trace (JSON)"
 GENERIC: Final = True
@@ -46,13 +48,21 @@ def read(path: Path, memory_bytes: int) -> Capture:
     with ByteStream(path) as source:
         stream = EventStream(source, (), CHROME)
         events.take(stream)
-    found = found_in(events)
+    found = found_in(events, base_ns=_base_ns(stream.top.get("otherData")))
     notes = [*stream_notes(stream, events.seen), *track_notes(events, found)]
     if not found.sections:
         reason = "; ".join(notes) or "no events"
         raise TelemetryError(str(path), f"{NAME} in which nothing has a time ({reason})", "record some work")
     header = Header(source="chrome-trace", clock=found.clock)
     return Capture(header, merged_batches(found.sections, found.words), notes)
+
+
+def _base_ns(other: object) -> int | None:
+    """What `fusetui export` says the times count from."""
+    text = other.get(BASE_KEY) if isinstance(other, dict) else None
+    if not isinstance(text, str) or not text.isascii() or not text.isdecimal() or len(text) > 19:
+        return None
+    return min(int(text), MAX_NS)
 
 
 def stream_notes(stream: EventStream, seen: int) -> list[str]:

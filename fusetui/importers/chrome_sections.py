@@ -40,22 +40,25 @@ class Found:
     overlapping: int
 
 
-def found_in(events: Events, *, flat: bool = False) -> Found:
+def found_in(events: Events, *, flat: bool = False, base_ns: int | None = None) -> Found:
     """Executions, marks and counters of a trace; no sections when it holds nothing with a time.
 
-    flat  slices do not nest: a begin belongs to the end of the same name, and all slices are shown, but only once
+    base_ns  what the times count from, ns since 1970, where the trace says so
+    flat     slices do not nest: a begin belongs to the end of the same name, and all slices are shown, but only once
     """
     slices, marks, readings = _slices(events, flat=flat), events.marks.table(), events.readings.table()
     devices = events.tracks.devices()
-    kept = slices
-    if (devices >= 0).any():
-        on_device = devices[slices["track"]] >= 0
+    kept, queues = slices, (devices >= 0) | events.tracks.work()
+    if queues.any():
+        on_device = queues[slices["track"]]
         kept = slices[on_device] if on_device.any() else slices
     host_slices = len(slices) - len(kept)
-    whole, overlapping = visible(kept, all_rows=(devices[kept["track"]] >= 0) | flat)
+    whole, overlapping = visible(kept, all_rows=queues[kept["track"]] | flat)
     work = kept[whole]
     times = [work["start"], marks["time"], readings["time"]]
     shift, clock = time_base([int(part.min()) for part in times if len(part)])
+    if base_ns is not None:
+        shift, clock = base_ns, "epoch"
     sections = _sections(work, marks, readings, devices, shift)
     words: dict[str, Sequence[str | None]] = {"name": events.names.texts(), "stream": events.tracks.labels()}
     return Found(sections, words, clock, host_slices, len(kept) - len(work), overlapping)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusetui.telemetry.text import safe_text
+from fusetui.telemetry.tracknames import is_work
 
 _DEVICE = re.compile(r"(?<![A-Za-z])(?:GPU|TPU|NPU|HPU|XPU|[Dd]evice)[ :#_]*(\d{1,6})(?!\d)")
 _MOST_TRACKS: Final = 1 << 16
@@ -83,6 +84,10 @@ class Tracks(dict[Any, int]):
             match = _DEVICE.search(names)
             found.append(int(match[1]) if match else -1)
         return np.array([*found, -1] if self.full else found, np.int64)
+
+    def work(self) -> npt.NDArray[np.bool_]:
+        """Tracks of a process that an export gave executions of no known device. Shape (tracks,)."""
+        return np.array([is_work(process) for process in self.processes()], np.bool_)
 
 
 def _plain(value: Any) -> str | int | float | None:

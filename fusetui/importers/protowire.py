@@ -13,12 +13,11 @@ from typing import BinaryIO, Final
 import numpy as np
 import numpy.typing as npt
 
-VARINT: Final = 0
-FIXED64: Final = 1
-LENGTH: Final = 2
-FIXED32: Final = 5
+from fusetui.telemetry.wire import FIXED32, FIXED64, LENGTH, MAX_TAG, VARINT
+
+__all__ = ["FIXED32", "FIXED64", "LENGTH", "VARINT", "Fields", "Spans", "fields_of", "pieces", "varints"]
+
 _MOST_FIELDS: Final = 4096  # of one message that is parsed in step with others
-_MAX_TAG: Final = (1 << 29) - 1
 
 Ints = npt.NDArray[np.int64]
 
@@ -83,9 +82,9 @@ def fields_of(data: npt.NDArray[np.uint8], start: Ints, size: Ints) -> Fields:
             break
         tag, after = varints(data, at[active], end[active])
         wire = (tag & np.uint64(7)).astype(np.int8)
-        number = (np.minimum(tag >> np.uint64(3), np.uint64(_MAX_TAG + 1))).astype(np.int64)
+        number = (np.minimum(tag >> np.uint64(3), np.uint64(MAX_TAG + 1))).astype(np.int64)
         value, extent, after = _contents(data, wire, after, end[active])
-        good = (after >= 0) & (number > 0) & (number <= _MAX_TAG)
+        good = (after >= 0) & (number > 0) & (number <= MAX_TAG)
         broken[active[~good]] = True
         active = active[good]
         parts.append((active, number[good], wire[good], value[good], extent[good]))
@@ -146,7 +145,7 @@ class Spans:
         while at < end:
             tag, at = self._varint(at, end)
             wire, number = tag & 7, tag >> 3
-            if at < 0 or not 0 < number <= _MAX_TAG or wire not in (VARINT, FIXED64, LENGTH, FIXED32):
+            if at < 0 or not 0 < number <= MAX_TAG or wire not in (VARINT, FIXED64, LENGTH, FIXED32):
                 return
             value, size = at, {FIXED64: 8, FIXED32: 4}.get(wire, 0)
             if wire in (VARINT, LENGTH):

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from fusetui.telemetry.export_chrome import write_chrome
+from fusetui.telemetry.export_perfetto import write_perfetto
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import SCHEMA
 
@@ -70,4 +72,6 @@ WRITERS: Final[dict[str, Writer]] = {
     "parquet": write_parquet,
     "csv": write_csv,
     "json": write_json,
+    "chrome": write_chrome,
+    "perfetto": write_perfetto,
 }
