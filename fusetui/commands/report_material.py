@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,11 +44,13 @@ def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
         index = trace.index()
         rows, first_ns = int(index.rows.sum()), int(index.first_ns.min()) if len(index.rows) else 0
         read = rows_of(trace, window_ns=args.window, only=only)
+        _step("measuring and building a model of the trace")
         twin = _twin(trace, read, args)
     finally:
         trace.close()
     scope = read.scope()
     snapshot = scope.snapshot
+    _step("simulating what caused the tail")
     causes = _causes(twin)
     changes, changes_why = changes_within(scope)
     captured, notes = (None, []) if args.filter else _captured(args, twin)
@@ -59,6 +63,9 @@ def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
         baseline=None if base is None else base.snapshot,
         owners=owners,
     )
+    _step("trying bounded changes")
+    mapping = None if args.filter else _mapping(args, trace.header, read, twin, captured)
+    _step("")
     return Material(
         spec=args.trace,
         files=files,
@@ -70,15 +77,22 @@ def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
         causes=causes,
         window_ns=args.window,
         filter=args.filter or "",
+        hardware=args.hardware or "",
         changes=changes,
         changes_why=changes_why,
         baseline=args.baseline or "",
         comparison=None if base is None else compare(base, scope),
-        mapping=None if args.filter else _mapping(args, trace.header, read, twin, captured),
+        mapping=mapping,
         bookmarks=bookmarks,
         decided=decided,
         notes=(*read.notes, *notes),
     ), read
+
+
+def _step(what: str) -> None:
+    """What takes seconds says so, on a terminal's standard error only."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{what}{' …' if what else ''}", end="", file=sys.stderr, flush=True)
 
 
 def redactor_of(material: Material, read: Rows) -> tuple[Redactor, Material]:
@@ -193,7 +207,9 @@ def _mapping(
     offline = offline_of(header, None if isinstance(twin, str) else twin, captured, args.hardware)
     silent = silent_fallback(frame_of(scope.batches))
     more = [] if dynamic is None else [dynamic]
-    return report_of(header, summary, twin, retuned, more, offline, silent, (), f"fusetui replay {args.trace}")
+    return report_of(
+        header, summary, twin, retuned, more, offline, silent, (), f"fusetui replay {shlex.quote(args.trace)}"
+    )
 
 
 def _kept(spec: str) -> tuple[tuple[Bookmarked, ...], tuple[Decided, ...]]:

@@ -11,9 +11,12 @@ from reportmaterial import EPOCH_NS, MS, even, material, requests, stepped, told
 from fusetui.analysis.expression.rule import parse_rule
 from fusetui.telemetry.header import Header
 from fusetui.triage.finding import Slice
+from fusetui.triage.report.blocks import Table, Text
 from fusetui.triage.report.moments import position, utc
 from fusetui.triage.report.reproduce import Commands
+from fusetui.triage.report.sections_baseline import baseline_section
 from fusetui.triage.report.trend import first_bad
+from fusetui.triage.report.words import change, of_kind
 
 STEP_NS = EPOCH_NS + 500 * 10 * MS + 40 * MS
 """The end of the first slow item of `stepped`."""
@@ -113,6 +116,36 @@ def test_the_same_change_is_one_decision_with_a_guardrail_that_can_be_judged() -
         assert one["rollback"]
         assert parse_rule(one["guardrail"]).text == one["guardrail"]
         assert "p99(latency) < 10ms" in one["guardrail"]
+
+
+def test_a_large_change_that_cannot_be_judged_never_reads_as_none() -> None:
+    move = {"of": "latency", "quantile": "p99", "before": 1 * MS, "after": 24 * MS, "ratio": 24.0, "low": None,
+            "high": None, "moved": 0, "why": "too few"}  # fmt: skip
+    made = {"before": "old", "verdict": "no change seen", "why": "", "moves": [move], "totals": [], "notes": [],
+            "command": "fusetui compare"}  # fmt: skip
+    section = baseline_section({"comparison": made})
+    assert section is not None
+    text, table = section.blocks[:2]
+    assert isinstance(text, Text)
+    assert text.text.endswith("Not judged, for want of independent samples: p99 24.0×.")
+    assert isinstance(table, Table)
+    assert table.rows == (("latency p99", "1.00 ms", "24.0 ms", "24.0×", "—", "not known"),)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(1.0, "+0.0 %"), (0.5, "-50.0 %"), (1.999, "+99.9 %"), (2.0, "2.00×"), (None, "—")]
+)
+def test_changes_in_words(ratio: float | None, text: str) -> None:
+    assert change(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [(6.63e6, "duration", "6.63 ms"), (0.88, "share", "88.0 %"), (219_910.0, "number", "219,910"), (None, "size", "—"),
+     (0.31, "number", "0.31")],
+)  # fmt: skip
+def test_measures_in_words(value: float | None, kind: str, text: str) -> None:
+    assert of_kind(value, kind) == text
 
 
 def test_a_rollout_without_quality_and_baseline_is_no_go() -> None:

@@ -54,7 +54,7 @@ def report_of(m: Material, rename: Callable[[str], str] = str) -> dict[str, Any]
         "decided": [asdict(one) for one in m.decided],
         "bookmarks": [asdict(mark) for mark in m.bookmarks],
         "rollout": rollout(m),
-        "mapping": None if m.mapping is None else _mapping(m.mapping),
+        "mapping": None if m.mapping is None else _mapping(m.mapping, Commands(m).retune()),
         "limits": limits(m),
     }
     told["figures"] = figures(m, told)
@@ -135,13 +135,17 @@ def _finding(finding: Finding, m: Material) -> dict[str, Any]:
 def _comparison(m: Material) -> dict[str, Any] | None:
     if m.comparison is None:
         return None
-    return {"before": m.baseline, "command": Commands(m).compare(), **comparison_plain(m.comparison)}
+    kinds = {name: total.measure.kind for name, total in m.comparison.totals.items()}
+    told = comparison_plain(m.comparison)
+    told["totals"] = [{**total, "kind": kinds[total["measure"]]} for total in told["totals"]]
+    return {"before": m.baseline, "command": Commands(m).compare(), **told}
 
 
-def _mapping(report: Mapping[str, Any]) -> dict[str, Any]:
+def _mapping(report: Mapping[str, Any], command: str) -> dict[str, Any]:
     """Without the header, and with the names of plans as values."""
     offline = report["offline_profile"]
     return {
+        "command": command,
         "offline": {**offline, "described": named(offline["described"])},
         "telemetry": report["runtime_telemetry"],
         "model": report["model"],

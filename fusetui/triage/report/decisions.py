@@ -56,6 +56,11 @@ def rollout(m: Material) -> dict[str, Any]:
         against = []
     else:
         against = [f"latency: {made.verdict}"] if made.verdict in ("slower", "mixed", "not enough data") else []
+        missing += [
+            f"latency: p{100 * move.q:g} cannot be judged"
+            for move in made.moves
+            if move.field == "latency" and move.q in (0.95, 0.99) and move.ratio.why
+        ]
     breached = [finding.id for finding in m.triage.findings if finding.severity == "breach"]
     against += [f"breached: {', '.join(breached)}"] if breached else []
     return {"go": not missing and not against, "against": against, "missing": missing}

@@ -86,6 +86,9 @@ def _mapping(mapping: Mapping[str, Any] | None, command: str) -> Iterator[Figure
         value = mapping["telemetry"][name]
         if value is not None:
             yield _figure(name, value, "ns" if name.endswith("_ns") else "", command, f"runtime_telemetry.{name}")
+    for place, plan in enumerate(mapping["offline"]["plans"]):
+        name = f"{plan['model']} {plan['policy']} {plan['size']}: predicted"
+        yield _figure(name, plan["predicted_ns"], "ns", command, f"offline_profile.plans.{place}.predicted_ns")
     for place, action in enumerate(mapping["actions"]):
         for side in ("before", "after"):
             if action[side] is not None and action[side]["p99_ns"] is not None:

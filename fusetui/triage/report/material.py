@@ -55,6 +55,7 @@ class Material:
     spec        the trace as commands name it; baseline: the one it is compared with, "" for none
     rows        in the trace, all windows; first_ns: its first event, from which positions in commands count
     window_ns, filter  what the measures were limited to, None and "" for all of it
+    hardware    given for a capture that names none
     causes      from the twin, or why there are none
     changes     of p95 within the trace, in order of time; changes_why: why none can be told
     comparison  against the baseline
@@ -72,6 +73,7 @@ class Material:
     causes: Causes | str
     window_ns: int | None = None
     filter: str = ""
+    hardware: str = ""
     changes: Sequence[Change] = ()
     changes_why: str = ""
     baseline: str = ""

@@ -23,8 +23,10 @@ class Commands:
 
     def report(self) -> str:
         """This report as data."""
-        baseline = self.material.baseline
-        return self._told("report", f"--baseline {shlex.quote(baseline)}" if baseline else "", "--json")
+        m = self.material
+        baseline = f"--baseline {shlex.quote(m.baseline)}" if m.baseline else ""
+        hardware = f"--hardware {shlex.quote(m.hardware)}" if m.hardware else ""
+        return self._told("report", baseline, hardware, "--json")
 
     def compare(self) -> str:
         """The comparison with the baseline."""
@@ -34,7 +36,8 @@ class Commands:
 
     def retune(self) -> str:
         """The closed loop."""
-        return self._told("retune", "--json")
+        hardware = self.material.hardware
+        return self._told("retune", f"--hardware {shlex.quote(hardware)}" if hardware else "", "--json")
 
     def replay(self, shown: Slice) -> str:
         """The rows that show a finding, on the screen."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, Final
 
-from fusetui.triage.report.blocks import Bars, Block, Bullets, Command, Document, Facts, Line, Section, Table, Text
+from fusetui.triage.report.blocks import Bars, Block, Command, Document, Facts, Line, Section, Table, Text
 from fusetui.triage.report.sections_act import (
     contradictions_section,
     decisions_section,
@@ -14,8 +14,9 @@ from fusetui.triage.report.sections_act import (
     limits_section,
     matrix_section,
 )
+from fusetui.triage.report.sections_baseline import baseline_section
 from fusetui.triage.report.sections_plan import mapping_section
-from fusetui.triage.report.words import change, ns, num, pct, quantile, whole
+from fusetui.triage.report.words import ns, pct, quantile, whole
 
 Told = Mapping[str, Any]
 _STATE: Final = {"breach": "BREACH", "warn": "LOOK", "quiet": "QUIET", "not enough data": "NOT ENOUGH DATA"}
@@ -31,9 +32,9 @@ def document_of(told: Told) -> Document:
     of = f"{verdict['bottleneck']}: " if verdict["bottleneck"] else ""
     title = f"{of}triage of {PurePath(trace['spec']).name}"
     sections = (
-        _in_brief(told), _build(told), _trend(told), _timeline(told), _moved(told), _baseline(told), _stages(told),
-        *findings_sections(told), contradictions_section(told), decisions_section(told), mapping_section(told),
-        matrix_section(told), limits_section(told), _reproduce(told),
+        _in_brief(told), _build(told), _trend(told), _timeline(told), _moved(told), baseline_section(told),
+        _stages(told), *findings_sections(told), contradictions_section(told), decisions_section(told),
+        mapping_section(told), matrix_section(told), limits_section(told), _reproduce(told),
     )  # fmt: skip
     simulated = " Simulated trace: no number is of a real device." if trace["simulated"] else ""
     sentence = f"{state}: {verdict['sentence']}.{simulated}"
@@ -137,14 +138,16 @@ def _moved(told: Told) -> Section | None:
     causes = attribution["causes"]
     all_ns = None if causes["why"] else causes[name]["as_is_ns"]
     rows = [row for row in attribution["columns"][name] if row["share_ns"] or row["time_share"] >= _LEAST]
+    head = ("part or driver", "time of the slowest", "of the median", "time share", f"{name} without it", "cause share")
+    known = 4 if causes["why"] else len(head)
     table = Table(
-        ("part or driver", "time of the slowest", "of the median", "time share", f"{name} without it", "cause share"),
+        head[:known],
         tuple(
             (row["name"], ns(row["time_ns"]), ns(row["median_ns"]), pct(row["time_share"]), ns(row["without_ns"]),
-             pct(_of(row["share_ns"], all_ns)))
+             pct(_of(row["share_ns"], all_ns)))[:known]
             for row in rows
         ),
-        (1, 2, 3, 4, 5),
+        tuple(range(1, known)),
     )  # fmt: skip
     bars = Bars(
         f"what {name} is made of",
@@ -172,35 +175,6 @@ def _caused(causes: Told, name: str) -> str:
         f"By the model ({causes['fit']}) {name} is {ns(at['as_is_ns'])}, {ns(at['without_all_ns'])} without all of "
         f"these; {who}."
     )
-
-
-def _baseline(told: Told) -> Section | None:
-    made = told["comparison"]
-    if made is None:
-        return None
-    rows = tuple(
-        (f"{move['of'].replace('_', ' ')} {move['quantile']}", ns(move["before"]), ns(move["after"]),
-         change(move["ratio"]), _interval(move), "yes" if move["moved"] else "not seen")
-        for move in made["moves"]
-        if move["ratio"] is not None
-    )  # fmt: skip
-    table = Table(("", "before", "after", "change", "95 % interval", "moved"), rows, (1, 2, 3, 4))
-    totals = tuple(
-        f"{total['measure']}: {num(total['before']['value'])} before, {num(total['after']['value'])} after"
-        for total in made["totals"]
-    )
-    notes = (*made["contradictions"], *made["notes"])
-    why = f" ({made['why']})" if made["why"] else ""
-    blocks: list[Block] = [Text(f"Against {made['before']}: {made['verdict']}{why}.")]
-    blocks += [table] if rows else []
-    blocks += [Bullets(tuple(items)) for items in (totals, notes) if items]
-    return Section("Before and after", (*blocks, Command(made["command"], "compared.0")))
-
-
-def _interval(move: Told) -> str:
-    if move["low"] is None or move["high"] is None:
-        return move["why"] or "—"
-    return f"{change(move['low'])} … {change(move['high'])}"
 
 
 def _stages(told: Told) -> Section | None:

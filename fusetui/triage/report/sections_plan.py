@@ -22,9 +22,7 @@ def mapping_section(told: Told) -> Section | None:
     blocks = [*_worksheet(mapping["offline"]), *_ran(mapping["telemetry"]), *_actions(mapping)]
     if not blocks:
         return None
-    command = next((f["command"] for f in told["figures"] if f["at"].startswith("runtime_telemetry")), "")
-    command = command or next((f["command"] for f in told["figures"] if f["at"].startswith("actions")), "")
-    return Section("Plan and mapping", (*blocks, *((Command(command),) if command else ())))
+    return Section("Plan and mapping", (*blocks, Command(mapping["command"])))
 
 
 def _worksheet(offline: Told) -> list[Block]:

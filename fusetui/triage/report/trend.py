@@ -39,10 +39,12 @@ def first_bad(m: Material) -> tuple[int | None, str]:
     slo_ns, time = m.header.slo_ns, m.snapshot.tail_time
     if slo_ns is not None:
         return _over(m, slo_ns)
-    left = [(stage.left_ns, name) for stage, name in zip(time.stages, STAGES, strict=False)] if time else []
-    known = [(at, name) for at, name in left if at is not None]
+    left = [] if time is None else [(stage.left_ns, place != time.first) for place, stage in enumerate(time.stages)]
+    known = [(at, not_first, place) for place, (at, not_first) in enumerate(left) if at is not None]
     if known:
-        at, name = min(known)
+        # Of several at once it is the one that the stages name first.
+        at, _, place = min(known)
+        name = STAGES[place]
         return at, f"the stage {name} left its budget: what the slowest spend there in calm parts of this trace"
     rose = next((change for change in m.changes if change.after_ns > change.before_ns), None)
     if rose is not None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from fusetui.analysis import fmt
+
+_TIMES: Final = 2.0
+_DIGITS: Final = 1000.0
 
 
 def ns(value: float | None) -> str:
@@ -44,5 +47,18 @@ def quantile(tail: Mapping[str, Any], name: str) -> str:
 
 
 def change(ratio: float | None) -> str:
-    """`+12.0 %` of after/before."""
-    return fmt.DASH if ratio is None else f"{(ratio - 1) * 100:+.1f} %"
+    """`+12.0 %` of after/before; from double on `24.8×`."""
+    if ratio is None:
+        return fmt.DASH
+    return f"{num(ratio)}×" if ratio >= _TIMES else f"{(ratio - 1) * 100:+.1f} %"
+
+
+def of_kind(value: float | None, kind: str) -> str:
+    """The value of a measure: duration, share, size or number."""
+    if kind == "duration":
+        return ns(value)
+    if kind == "share":
+        return pct(value)
+    if kind == "size":
+        return fmt.size(value).strip()
+    return f"{value:,.0f}" if value is not None and value >= _DIGITS else num(value)
