@@ -80,7 +80,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "Walk the debug branches: the tail, fairness of streams, memory limits; esc brings back",
         rank=4,
     ),
-    Action("triage.decide", ("o",), "decide", "decide", "Say who does what about the selected finding", "triage", 1),
+    Action("triage.decide", ("o",), "decide", "decide", "Say who does what about the selected finding", "triage", 2),
     Action("triage.save", ("w",), "save_flight", "save", "Save the rows still in memory as a capture", rank=7),
     Action("pane.rows", ("enter",), "rows", "rows", "The rows behind the focused pane", "pane", 3),
     Action("pane.zoom", ("z",), "zoom", "zoom", "The focused pane on the whole screen, and back", "pane", 6),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fake_feed import feed_of, hostile_feed
 from fake_plan import fake_planned
+from fake_triage import fake_triage
 from shell_app import make_app
 from textual.geometry import Region
 from textual.pilot import Pilot
@@ -23,7 +24,7 @@ from fusetui.app.screens.base import TelemetryScreen
 from fusetui.telemetry.text import safe_text
 
 STATES = ("live", "paused", "ended", "nothing", "no data", "one device", "64 devices")
-SCREENS = ("overview", "tail", "queue", "cores", "fusion", "mapping", "whatif")
+SCREENS = ("overview", "tail", "queue", "cores", "fusion", "mapping", "triage", "whatif")
 STORED = Path(__file__).parent / "screens"
 
 
@@ -41,7 +42,7 @@ async def settle(pilot: Pilot[Any]) -> None:
     await pilot.pause(0.02)
     app = pilot.app
     assert isinstance(app, FusetuiApp)
-    while (app.board.asked and app.board.planner.busy) or app.runtime.worker.busy or app.causes.busy:
+    while (app.board.asked and app.board.planner.busy) or app.runtime.worker.busy or app.causes.busy or app.triage.busy:
         await pilot.pause(0.02)
     await pilot.pause()
 
@@ -102,7 +103,7 @@ async def test_every_screen_at_every_size(tmp_path: Path, state: str) -> None:
         for number, size in enumerate(SIZES if state == "playing" else SIZES[1::3]):
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            await app.action_show(SCREENS[(number + number // 7) % 7])
+            await app.action_show(SCREENS[(number + number // 8) % 8])
             await pilot.pause()
             assert app.size == size
             assert_tidy(app)
@@ -170,7 +171,7 @@ async def test_hostile_strings_in_every_field_of_every_screen(tmp_path: Path) ->
             hostile = hostile_feed(text)
             feed.base, feed.frame = hostile.base, hostile.frame
             app.source_title = safe_text(text)
-            await app.action_show(SCREENS[number % 7])
+            await app.action_show(SCREENS[number % 8])
             await settle(pilot)
             app.tick(now=True)
             await pilot.pause()
@@ -208,6 +209,7 @@ GOLDEN_SIZES = ((40, 12), (80, 24), (120, 40), (200, 60))
 async def test_screens_look_as_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, glyphs: Glyphs) -> None:
     """FUSETUI_UPDATE=1 stores what they look like now: then look at the difference."""
     monkeypatch.setattr(SelfCost, "update", lambda *_: None)
+    monkeypatch.setattr("fusetui.triage.judge.triage", fake_triage)
     app = make_app(feed_of("playing"), tmp_path, glyphs=glyphs)
     app.board.changes["bandwidth"] = 2.0
     async with app.run_test(size=GOLDEN_SIZES[0]) as pilot:

@@ -120,10 +120,13 @@ Blind to  what no rule asks; thresholds are in the documentation of each rule.""
         canvas.put(0, 0, mark_of(finding.severity, canvas.glyphs), ink)
         canvas.put(2, 0, fmt.fit(class_of(finding), _CLASS), Ink.DIM if finding.severity == "info" else Ink.STRONG)
         x, right = 3 + _CLASS, canvas.width
-        owners = min(owners, right - x - _SENTENCE - 2)
-        if owners >= _LEAST_OWNER:
-            right -= owners
-            canvas.put(right, 0, fmt.fit(self._owner(finding), owners), Ink.ACCENT)
+        # Below the class where there is a line for it, else at the right: the sentence needs the room.
+        owner, beside = self._owner(finding), min(owners, right - x - _SENTENCE - 2)
+        if canvas.height > 1:
+            canvas.put(2, 1, fmt.clip(owner, _CLASS), Ink.ACCENT)
+        elif beside >= _LEAST_OWNER:
+            right -= beside
+            canvas.put(right, 0, fmt.fit(owner, beside), Ink.ACCENT)
             right -= 2
         if self.WITH_SHARE and right - x >= _SENTENCE + _SHARE + 1:
             right -= _SHARE
