@@ -7,7 +7,7 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fusetui.commands.inputs import capture_path, open_trace
 from fusetui.commands.progress import finish_reading
@@ -24,55 +24,45 @@ if TYPE_CHECKING:
     from fusetui.triage.report.redact import Redactor
 
 
+class _Read(NamedTuple):
+    """One capture, read once; rows and first_ns are of all of it, whatever the window."""
+
+    header: Header
+    rows: int
+    first_ns: int
+    kept: Rows
+    twin: Twin | str
+
+
 def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
     """Everything a report tells, and the rows it was told from. Raises TelemetryError, FilterError."""
     from fusetui.analysis.compare import compare
     from fusetui.analysis.compare.comparison import changes_within
-    from fusetui.analysis.expression.rows import rows_of
-    from fusetui.analysis.filter import parse_filter
     from fusetui.triage.judge import triage
     from fusetui.triage.owners import load_owners
     from fusetui.triage.report.material import Material
 
-    only = parse_filter(args.filter or "")
-    owners = load_owners(args.owners)
-    files = _files(args.trace)
-    before = _baseline(args) if args.baseline else None
-    trace = open_trace([args.trace], args)
-    try:
-        finish_reading(trace)
-        index = trace.index()
-        rows, first_ns = int(index.rows.sum()), int(index.first_ns.min()) if len(index.rows) else 0
-        read = rows_of(trace, window_ns=args.window, only=only)
-        _step("measuring and building a model of the trace")
-        twin = _twin(trace, read, args)
-    finally:
-        trace.close()
-    scope = read.scope()
-    snapshot = scope.snapshot
+    owners, files = load_owners(args.owners), _files(args.trace)
+    before = _baseline(args).scope() if args.baseline else None
+    read = _read(args)
+    scope = read.kept.scope()
     _step("simulating what caused the tail")
-    causes = _causes(twin)
+    causes = _causes(read.twin)
+    asked = None if isinstance(causes, str) else causes
+    base = None if before is None else before.snapshot
+    judged = triage(scope.snapshot, asked, read.header, baseline=base, owners=owners)
     changes, changes_why = changes_within(scope)
-    captured, notes = (None, []) if args.filter else _captured(args, twin)
-    base = None if before is None else before.scope()
-    bookmarks, decided = _kept(args.trace)
-    judged = triage(
-        snapshot,
-        None if isinstance(causes, str) else causes,
-        trace.header,
-        baseline=None if base is None else base.snapshot,
-        owners=owners,
-    )
     _step("trying bounded changes")
-    mapping = None if args.filter else _mapping(args, trace.header, read, twin, captured)
+    mapping, notes = _mapping(args, read)
+    bookmarks, decided = _kept(args.trace)
     _step("")
     return Material(
         spec=args.trace,
         files=files,
-        rows=rows,
-        first_ns=first_ns,
-        header=trace.header,
-        snapshot=snapshot,
+        rows=read.rows,
+        first_ns=read.first_ns,
+        header=read.header,
+        snapshot=scope.snapshot,
         triage=judged,
         causes=causes,
         window_ns=args.window,
@@ -81,12 +71,29 @@ def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
         changes=changes,
         changes_why=changes_why,
         baseline=args.baseline or "",
-        comparison=None if base is None else compare(base, scope),
+        comparison=None if before is None else compare(before, scope),
         mapping=mapping,
         bookmarks=bookmarks,
         decided=decided,
-        notes=(*read.notes, *notes),
-    ), read
+        notes=(*read.kept.notes, *notes),
+    ), read.kept
+
+
+def _read(args: argparse.Namespace) -> _Read:
+    from fusetui.analysis.expression.rows import rows_of
+    from fusetui.analysis.filter import parse_filter
+
+    only = parse_filter(args.filter or "")
+    trace = open_trace([args.trace], args)
+    try:
+        finish_reading(trace)
+        index = trace.index()
+        first_ns = int(index.first_ns.min()) if len(index.rows) else 0
+        kept = rows_of(trace, window_ns=args.window, only=only)
+        _step("measuring and building a model of the trace")
+        return _Read(trace.header, int(index.rows.sum()), first_ns, kept, _twin(trace, kept, args))
+    finally:
+        trace.close()
 
 
 def _step(what: str) -> None:
@@ -146,6 +153,7 @@ def _twin(trace: Trace, read: Rows, args: argparse.Namespace) -> Twin | str:
     """Of the same batches as `fusetui snapshot --causes` makes it, so that the figures are the same."""
     from fusetui.analysis.filter import parse_filter
     from fusetui.analysis.twin import MAX_ROWS, twin_of
+    from fusetui.telemetry.errors import TelemetryError
 
     index = trace.index()
     if not len(index.rows):
@@ -158,7 +166,10 @@ def _twin(trace: Trace, read: Rows, args: argparse.Namespace) -> Twin | str:
         batches: list[pa.RecordBatch] = read.scope().batches
         return twin_of(batches, trace.header)
     only = parse_filter(args.filter or "")
-    return twin_of((trace.read(i) if only is None else only.apply(trace.read(i)) for i in wanted), trace.header)
+    try:
+        return twin_of((trace.read(i) if only is None else only.apply(trace.read(i)) for i in wanted), trace.header)
+    except TelemetryError as error:
+        return str(error)
 
 
 def _causes(twin: Twin | str) -> Any:
@@ -185,10 +196,8 @@ def _captured(args: argparse.Namespace, twin: Twin | str) -> tuple[Captured | No
     return captured, []
 
 
-def _mapping(
-    args: argparse.Namespace, header: Header, read: Rows, twin: Twin | str, captured: Captured | None
-) -> dict[str, Any] | None:
-    """The closed loop; None where there is no twin, no plan and no mapping to tell of."""
+def _mapping(args: argparse.Namespace, read: _Read) -> tuple[dict[str, Any] | None, list[str]]:
+    """The closed loop and notes on it; None where there is no twin, no plan and no mapping to tell of."""
     from fusetui.analysis.retune import retune
     from fusetui.analysis.retune.compiles import compiles_of, fewer_compiles
     from fusetui.analysis.retune.offline import offline_of
@@ -197,19 +206,21 @@ def _mapping(
     from fusetui.analysis.summary import summarise_snapshot
     from fusetui.analysis.twin.requests import frame_of
 
-    scope = read.scope()
+    if args.filter:
+        return None, []
+    scope, twin = read.kept.scope(), read.twin
+    captured, notes = _captured(args, twin)
     if isinstance(twin, str) and captured is None and not scope.snapshot.mapping.known:
-        return None
+        return None, notes
     summary = summarise_snapshot(scope.snapshot)
     seen = compiles_of(summary)
     retuned = None if isinstance(twin, str) else retune(twin, stall_ns=seen.each_ns)
     dynamic = fewer_compiles(seen, summary["span_ns"], None)
-    offline = offline_of(header, None if isinstance(twin, str) else twin, captured, args.hardware)
+    offline = offline_of(read.header, None if isinstance(twin, str) else twin, captured, args.hardware)
     silent = silent_fallback(frame_of(scope.batches))
     more = [] if dynamic is None else [dynamic]
-    return report_of(
-        header, summary, twin, retuned, more, offline, silent, (), f"fusetui replay {shlex.quote(args.trace)}"
-    )
+    command = f"fusetui replay {shlex.quote(args.trace)}"
+    return report_of(read.header, summary, twin, retuned, more, offline, silent, (), command), notes
 
 
 def _kept(spec: str) -> tuple[tuple[Bookmarked, ...], tuple[Decided, ...]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from hashlib import sha256
 from io import BytesIO
@@ -257,3 +259,12 @@ def test_every_figure_of_a_capture_is_what_its_command_prints(name: str, run: Ru
     report = json.loads(out)
     assert report["verdict"]["state"] == "warn"
     _reproduced(report, run)
+
+
+def test_reports_need_no_terminal_library(tmp_path: Path) -> None:
+    code = (
+        "import sys; from fusetui.cli import main; "
+        f"main(['bundle', {str(_write(tmp_path / 't.arrows'))!r}, '-o', {str(tmp_path / 'a.zip')!r}]); "
+        "sys.exit(any(name in sys.modules for name in ('textual', 'rich')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0

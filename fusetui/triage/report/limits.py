@@ -8,8 +8,8 @@ from fusetui.triage.report.material import Material
 
 
 def limits(m: Material) -> list[str]:
-    """In order of weight: of the whole report, of evidence that is missing, of findings, of the reading."""
-    return list(dict.fromkeys(line for line in (*_whole(m), *_missing(m), *_findings(m), *m.notes) if line))
+    """Losses of reading first, for they bear on every number; then of the whole, of evidence, of findings."""
+    return list(dict.fromkeys(line for line in (*m.notes, *_whole(m), *_missing(m), *_findings(m)) if line))
 
 
 def _whole(m: Material) -> Iterator[str]:
