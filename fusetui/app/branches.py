@@ -23,26 +23,25 @@ class Branch:
 def _tail(snapshot: Snapshot) -> str:
     time = snapshot.tail_time
     if time is None:
-        return "tail: does one stage add most to the median? not known here: too few items tell how long they waited"
+        return "tail: not known here, too few items tell how long they waited: which step would add most to the median?"
     grew = [tail - median for tail, median in zip(time.tail.mean_ns, time.median.mean_ns, strict=True)]
     most = max(range(len(grew)), key=grew.__getitem__)
     added = fmt.duration(grew[most]).strip()
-    return f"tail: which step adds most to the median? here {PARTS[most]}, +{added} of the slowest's latency"
+    return f"tail: {PARTS[most]} adds most to the median, +{added}: is it of the stage that left its budget first?"
 
 
 def _fairness(snapshot: Snapshot) -> str:
     fair = snapshot.fairness
     if fair.jain is None:
-        return f"fairness: does a stream wait while others run? not known here: {fair.why or 'no streams wait'}"
+        return f"fairness: not known here, {fair.why or 'no streams wait'}: does a stream wait while others run?"
     worst = f", {fair.worst_stream} got {fmt.percent(fair.worst_ratio).strip()} of its demand"
     told = worst if fair.worst_stream is not None and fair.worst_ratio is not None else ""
-    return f"fairness: does a stream wait while others run? Jain {fmt.ratio(fair.jain).strip()}{told}"
+    return f"fairness: Jain {fmt.ratio(fair.jain).strip()}{told}: does it wait while others run?"
 
 
 def _memory(snapshot: Snapshot) -> str:
-    seen = snapshot.columns_seen.get("dram_bytes", 0)
-    measured = "traffic was measured" if seen else "no traffic was measured, only modelled"
-    return f"memory: which group lies left of the ridge, or bursts? those gain by fusion, others do not; {measured}"
+    measured = "measured" if snapshot.columns_seen.get("dram_bytes", 0) else "modelled, not measured"
+    return f"memory: traffic is {measured}: which group lies left of the ridge, or bursts? those gain by fusion"
 
 
 BRANCHES: Final = (

@@ -309,14 +309,14 @@ async def test_d_walks_tail_fairness_memory_and_back(tmp_path: Path, found: None
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "d")
         assert isinstance(app.focused, TailWaterfallPane)
-        assert "1/3 tail: which step adds most to the median? here queue, +26.9 ms" in lines(app)[1]
+        assert "1/3 tail: queue adds most to the median, +26.9 ms: is it of the stage" in lines(app)[1]
         await press(pilot, "d")
         assert app.current_mode == "cores"
-        told = "2/3 fairness: does a stream wait while others run? Jain 0.87, embed got 61.0 % of its demand"
+        told = "2/3 fairness: Jain 0.87, embed got 61.0 % of its demand: does it wait while others run?"
         assert told in lines(app)[1]
         await press(pilot, "d")
         assert app.current_mode == "fusion"
-        assert "3/3 memory" in lines(app)[1]
+        assert "3/3 memory: traffic is modelled, not measured" in lines(app)[1]
         await press(pilot, "d")
         assert app.current_mode == "overview"
         assert "queueing on prefill" in lines(app)[1]
