@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -94,7 +95,7 @@ def _proposal(proposal: Proposal, begin: int, command: str) -> dict[str, Any]:
     action = proposal.action
     shown = action.slice
     at = [f"{max(ns - begin, 0) / 1e9:.3f}s" for ns in (shown.from_ns, shown.to_ns)]
-    replay = f"{command} --from {at[0]} --to {at[1]}" + (f" --filter '{shown.filter}'" if shown.filter else "")
+    replay = f"{command} --from {at[0]} --to {at[1]}" + (f" --filter {shlex.quote(shown.filter)}" if shown.filter else "")
     return {
         "title": action.title,
         "state": proposal.state,

@@ -43,9 +43,9 @@ def silent_fallback(frame: pl.DataFrame) -> Mapping[str, Any] | None:
     for name in fell.value_counts(sort=True)["name"].to_list()[:_MOST_NAMES]:
         mine = ran.filter(pl.col("name").cast(pl.String) == name)
         share, batch = _series(mine, grid)
-        found = metastable(share, batch, depth, rate)
+        found = metastable(share, batch, depth, rate, of=name)
         if found is not None:
-            return {"of": name, **asdict(found), "from_ns": grid.start_of(found.from_slot)}
+            return {**asdict(found), "from_ns": grid.start_of(found.from_slot)}
     return None
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from fusetui.triage.finding import Fact
 from fusetui.triage.measures import Measures
 from fusetui.triage.rule import Rule, Seen
+from fusetui.triage.rules.queueing import launched_ahead
 from fusetui.triage.text import name, num, pct
 from fusetui.triage.where import stream_filter
 
@@ -23,7 +24,7 @@ def _unfair(m: Measures) -> Iterator[Seen]:
     if fair.jain >= UNFAIR or fair.worst_ratio >= STARVED:
         return
     # A program that launches ahead asks for nothing yet: its waits are its own order, no rival's share.
-    ahead = m.snapshot.latency_of == "execution"
+    ahead = launched_ahead(m)
     yield Seen(
         f"stream {name(fair.worst_stream)} got {pct(fair.worst_ratio)} of what it asked for, Jain's index"
         f" {num(fair.jain)} over {fair.backlogged} backlogged streams",

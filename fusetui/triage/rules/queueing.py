@@ -18,6 +18,8 @@ ROSE: Final = 1.4
 OLD: Final = 4.0
 LEAST_WAITING: Final = 4
 _WAIT: Final = ("enqueue_ns", "start_ns")
+_AHEAD_NEXT: Final = "see what ran on the stream meanwhile: launches ahead of the device wait by design"
+_AHEAD_FIX: Final = "shorten or fuse the work before it on the same stream; the wait itself keeps the device busy"
 
 
 def worst_stream(measures: Measures) -> StreamRow | None:
@@ -35,10 +37,11 @@ def _tail(m: Measures) -> Iterator[Seen]:
     wait = m.snapshot.queue_wait if worst is None else worst.wait
     of = "" if worst is None else f" on stream {name(worst.name)}"
     start = m.since("runtime queue")
+    ahead = launched_ahead(m)
     yield Seen(
         f"queueing{of}: {pct(blame.time)} of the tail is queue wait, {tail_text(m)}{since(m, start)}{why}",
-        m.severity("queueing"),
-        "likely" if sure else confidence,
+        "info" if ahead else m.severity("queueing"),
+        "possible" if ahead else "likely" if sure else confidence,
         f"{told}{'; ' + sure if sure else ''}",
         (
             Fact("share of the slowest's latency waited for longer than the median", blame.time, "share", _WAIT),
@@ -51,7 +54,17 @@ def _tail(m: Measures) -> Iterator[Seen]:
         "" if worst is None else worst.name,
         "" if worst is None else stream_filter(m.snapshot, worst.name),
         since_ns=start,
+        next_action=_AHEAD_NEXT if ahead else "",
+        fix=_AHEAD_FIX if ahead else "",
     )
+
+
+def launched_ahead(m: Measures) -> bool:
+    """Whether waits are those of a program that launches before the device is ready, as profilers of one show them.
+
+    Such a queue keeps the device busy: it is no delay to anybody but the end of the program.
+    """
+    return m.snapshot.latency_of == "execution" and m.snapshot.launch.joined > 0 and not m.snapshot.open_waiting
 
 
 def _why(m: Measures) -> tuple[str, tuple[Fact, ...], str]:
