@@ -63,10 +63,11 @@ def show_slice(session: Session, part: Slice) -> None:
         transport.seek_ns(part.to_ns)
 
 
-def show_view(session: Session, view: View) -> None:
-    """Back to a view, and on with time when it ran."""
+def show_view(session: Session, view: View, *, filtered: bool) -> None:
+    """Back to a view, and on with time when it ran. filtered: its rows alone were asked for meanwhile."""
     now = view_of(session)
-    if now.filter != view.filter:
+    # What was asked for last may not be in any snapshot yet.
+    if filtered or now.filter != view.filter:
         session.feed.set_filter(view.filter)
     if now.window_ns != view.window_ns:
         session.feed.set_window(view.window_ns)

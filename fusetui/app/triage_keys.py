@@ -74,7 +74,7 @@ class TriageKeys(Shell):
         detour = self.detours.pop()
         self._unzoom()
         try:
-            show_view(self.session, detour.view)
+            show_view(self.session, detour.view, filtered=detour.step is None)
         except ValueError as error:
             self.say(str(error).splitlines()[0], warn=True)
         await self.action_show(detour.screen)

@@ -333,6 +333,22 @@ async def test_a_pane_that_is_on_another_screen_is_found_there(tmp_path: Path, m
         assert isinstance(app.focused, LaunchPane)
 
 
+async def test_esc_takes_back_a_filter_that_no_snapshot_shows_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: None
+) -> None:
+    feed = feed_of("playing")
+    app = make_app(feed, tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+
+        def later(text: str) -> None:
+            feed.filters.append(text)
+
+        monkeypatch.setattr(feed, "set_filter", later)
+        await press(pilot, "p", "escape")
+        assert feed.filters == ['stream = "prefill"', ""]
+
+
 # Decisions
 
 
