@@ -95,7 +95,8 @@ def _proposal(proposal: Proposal, begin: int, command: str) -> dict[str, Any]:
     action = proposal.action
     shown = action.slice
     at = [f"{max(ns - begin, 0) / 1e9:.3f}s" for ns in (shown.from_ns, shown.to_ns)]
-    replay = f"{command} --from {at[0]} --to {at[1]}" + (f" --filter {shlex.quote(shown.filter)}" if shown.filter else "")
+    only = f" --filter {shlex.quote(shown.filter)}" if shown.filter else ""
+    replay = f"{command} --from {at[0]} --to {at[1]}{only}"
     return {
         "title": action.title,
         "state": proposal.state,
