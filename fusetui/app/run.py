@@ -52,12 +52,12 @@ def run_app(
     themes = load_themes()
     actions, problems = load_keymap(keymap_path(), ACTIONS)
     chosen, complaint = choose_theme(theme, themes, os.environ)
-    bookmarks = Bookmarks(bookmarks_key)
-    if bookmarks.broken:
-        problems.append(f"{bookmarks.broken} bookmarks could not be read and are left alone")
-    decisions = Decisions(bookmarks_key)
-    if decisions.broken:
-        problems.append(f"{decisions.broken} decisions could not be read and are left alone")
+    bookmarks, decisions = Bookmarks(bookmarks_key), Decisions(bookmarks_key)
+    problems += [
+        f"{kept.broken} {what} could not be read and are left alone"
+        for kept, what in ((bookmarks, "bookmarks"), (decisions, "decisions"))
+        if kept.broken
+    ]
     look = Look(themes.usable, chosen, choose_glyphs(glyphs, os.environ), "NO_COLOR" in os.environ)
     app = FusetuiApp(
         Session(ingest, bookmarks, tape, decisions),

@@ -27,7 +27,7 @@ _STATES: Final = {
     "hung": ("HUNG", Ink.BREACH),
     "failed": ("FAILED", Ink.BREACH),
 }
-_LEAST_TEXT: Final = 30
+_LEAST_TEXT: Final = 60
 _SECOND_NS: Final = 1_000_000_000
 _TENTHS_NS: Final = 59 * _SECOND_NS
 _WHOLE_SECONDS_NS: Final = 3600 * _SECOND_NS

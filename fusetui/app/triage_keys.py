@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -150,8 +151,6 @@ class TriageKeys(Shell):
 
     @work(exclusive=True, group="flight", exit_on_error=False)
     async def action_save_flight(self) -> None:
-        import asyncio
-
         from fusetui.app.flight import folders, save_flight  # with the writer behind it
 
         feed = self.session.feed
