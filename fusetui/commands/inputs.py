@@ -12,8 +12,9 @@ from fusetui.data import data_dir
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.source import Source, Trace
 
-_LIVE_WORDS = ("host", "sim", "load", "-")
-_LIVE_PREFIXES = ("sim:", "load:", "unix:", "tcp:")
+_DEVICES = ("nvml", "amdsmi", "neuron", "tt-smi", "xpu-smi", "hl-smi")
+_LIVE_WORDS = ("host", "sim", "load", "-", *_DEVICES)
+_LIVE_PREFIXES = ("sim:", "load:", "unix:", "tcp:", *(f"{device}:" for device in _DEVICES))
 
 
 def is_live(spec: str) -> bool:

@@ -13,7 +13,7 @@ from fusetui.commands.watch import watch
 def run(args: argparse.Namespace) -> int:
     """Open the source, watch it."""
     stdin: BinaryIO | None = None
-    if args.source == "-":
+    if args.source in ("-", "neuron:-"):
         from fusetui.app.terminal import stdin_is_data
 
         stdin = stdin_is_data()

@@ -53,7 +53,8 @@ def open_source(
     if spec and Path(spec).exists():
         path_module = next(module for module in modules if "-" in module.NAMES)
         return path_module.open_spec(spec, options)
-    raise TelemetryError(spec, "no such source", "there are " + "; ".join(module.SYNTAX for module in modules))
+    names = ", ".join(name for module in modules for name in module.NAMES)
+    raise TelemetryError(spec, "no such source", f"there are {names} and pipes; see fusetui doctor")
 
 
 def _modules() -> list[pkgutil.ModuleInfo]:
