@@ -188,8 +188,10 @@ class Scraper:
         if self._known != (known := (self.table.generation, len(self.table.series))):
             self.layout = lay_out(self.table.series, self.table.types)
             self._known = known
-        rows, intervals, again = self._reckoner.read(self.layout, values, at_ns)
-        told = contradictions(self.layout, values, intervals, self._window_s)
+        with np.errstate(all="ignore"):  # a page may hold the largest numbers there are
+            rows, intervals, again = self._reckoner.read(self.layout, values, at_ns)
+            told = contradictions(self.layout, values, intervals, self._window_s)
+        rows = [row for row in rows if np.isfinite(row.value)]
         marks = [line for what, line in told.items() if what not in self.told]
         self.told = told
         if again:

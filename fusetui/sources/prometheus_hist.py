@@ -28,9 +28,9 @@ def quantile_bracket(bounds: Floats, counts: Floats, q: float) -> Bracket | None
     """
     below = np.cumsum(counts)
     n = float(below[-1]) if below.size else 0.0
-    if not n > 0:
+    if not 0 < n < np.inf:
         return None
-    rank = max(1.0, float(np.ceil(q * n - _RANK_SLACK)))
+    rank = min(n, max(1.0, float(np.ceil(q * n - _RANK_SLACK))))
     at = int(np.searchsorted(below, rank - _RANK_SLACK))
     return Bracket(_lower(bounds)[at], float(bounds[at]))
 
@@ -38,7 +38,7 @@ def quantile_bracket(bounds: Floats, counts: Floats, q: float) -> Bracket | None
 def mean_bounds(bounds: Floats, counts: Floats) -> Bracket | None:
     """Where sum ÷ count must lie if the buckets are right; None without observations."""
     n = float(counts.sum())
-    if not n > 0:
+    if not 0 < n < np.inf:
         return None
     filled = counts > 0
     lo = float((_lower(bounds)[filled] * counts[filled]).sum()) / n

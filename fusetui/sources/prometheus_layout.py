@@ -140,9 +140,10 @@ def _part(kind: Kind, what: str, labels: Mapping[str, str]) -> str | float | Non
     if label is None or (what == "le") != (kind == "histogram"):
         return None
     try:
-        return float(label)
+        level = float(label)
     except ValueError:
         return None
+    return None if level != level else level
 
 
 def _unknown(name: str, one: Series, types: Mapping[str, str], what: str) -> Family | None:
