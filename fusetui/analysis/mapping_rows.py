@@ -10,8 +10,8 @@ import numpy as np
 from fusetui.analysis.arrays import Bools, Floats, Ints
 from fusetui.analysis.columns import Columns, Reader
 from fusetui.analysis.mapping import MAX_BUCKETS
+from fusetui.analysis.mapping_buckets import Buckets
 from fusetui.analysis.mapping_padding import padding
-from fusetui.analysis.mapping_slots import Buckets
 from fusetui.analysis.mapping_ways import Ways, ways_of
 from fusetui.analysis.slots import Grid
 from fusetui.analysis.work import ran
