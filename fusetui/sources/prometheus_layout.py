@@ -149,7 +149,9 @@ def _part(kind: Kind, what: str, labels: Mapping[str, str]) -> str | float | Non
 def _unknown(name: str, one: Series, types: Mapping[str, str], what: str) -> Family | None:
     """A family nobody knows, as the page describes it."""
     kind = types.get(name) or types.get(one.name)
-    if what == "value" and kind is None:
+    if kind is None and what == "le" and "le" in one.labels:
+        kind = "histogram"
+    if kind is None and what == "value" and not _is_part(one, types):
         kind = "counter" if one.name.endswith("_total") else "gauge"
     if kind not in ("gauge", "counter", "histogram", "summary") or name.endswith("_info"):
         return None
@@ -159,6 +161,12 @@ def _unknown(name: str, one: Series, types: Mapping[str, str], what: str) -> Fam
         return Family(name, "counter", row, "/s", 1.0)
     family = Family(name, "gauge", row, unit, scale, combine="max")
     return family if kind == "gauge" else replace(family, kind="histogram" if kind == "histogram" else "summary")
+
+
+def _is_part(one: Series, types: Mapping[str, str]) -> bool:
+    """Whether a sample belongs to a histogram or a summary."""
+    bases = (one.name.removesuffix(suffix) for suffix in ("_bucket", "_sum", "_count") if one.name.endswith(suffix))
+    return "le" in one.labels or any(types.get(base) in ("histogram", "summary") for base in bases)
 
 
 def _row(family: Family, labels: Mapping[str, str]) -> str:

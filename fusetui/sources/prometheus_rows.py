@@ -65,7 +65,9 @@ class Reckoner:
 
         values  [series], NaN where absent; at_ns: monotonic time of the scrape
         """
-        again = self._restarted(layout, values, at_ns)
+        while len(self._pages) > 1 and self._pages[1].at_ns <= at_ns - self._window_ns:
+            self._pages.popleft()
+        again = self._restarted(layout, values)
         before = self._pages[-1] if self._pages else None
         rows: list[Row] = []
         intervals: dict[Item, Interval] = {}
@@ -84,11 +86,9 @@ class Reckoner:
             else:
                 rows += _gauge(item, values) if item.family.kind == "gauge" else _summary(item, values)
         self._pages.append(_Page(at_ns, values))
-        while len(self._pages) > 1 and self._pages[1].at_ns <= at_ns - self._window_ns:
-            self._pages.popleft()
         return rows, intervals, again
 
-    def _restarted(self, layout: Layout, values: Floats, at_ns: int) -> list[str]:
+    def _restarted(self, layout: Layout, values: Floats) -> list[str]:
         if not self._pages or not layout.starts.size:
             return []
         old, new = _at(self._pages[-1].values, layout.starts), values[layout.starts]
