@@ -47,6 +47,6 @@ RULES: Final = (
         why="with two streams 0.8 is one served at a third of the other",
         does_not_prove=("that it is wrong: priorities may want it so", "that others took it: its own work may be slow"),
         next_action="compare priorities with what was served", topic="fairness", stage="runtime queue",
-        fix="cap the share of the stream served most", rollback="remove the cap", screen="queue", pane="streams",
+        fix="cap the share of the stream served most", rollback="remove the cap", screen="cores", pane="streams",
     ),
 )  # fmt: skip

@@ -91,7 +91,7 @@ RULES: Final = (
         threshold=f"{SLOW_CALLS:.0%} of calls over 50 µs", why="a launch call takes 3 to 10 µs on an idle host",
         does_not_prove=("that the device waited: work may have been queued in time",),
         next_action="see whether the stream stood idle meanwhile", bottleneck="host", stage="runtime queue",
-        fix="pin the launching thread", rollback="unpin it", screen="fusion", pane="launch",
+        fix="pin the launching thread", rollback="unpin it", screen="queue", pane="launch",
     ),
     Rule(
         id="host/cpu", about="counter", look=_cpu, inputs=("counter_rows: cpu busy",),

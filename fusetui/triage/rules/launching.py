@@ -72,7 +72,7 @@ RULES: Final = (
         does_not_prove=("that fewer launches are faster: a fused kernel may burst or spill",),
         next_action="compare exposed time, not the number of launches", bottleneck="launch", stage="runtime queue",
         fix="capture the chain as a graph, or fuse its short kernels", rollback="turn the capture off",
-        screen="fusion", pane="launch",
+        screen="queue", pane="launch",
     ),
     Rule(
         id="launch/exposed", look=_exposed, inputs=("launch.exposed_ns", "busy_ns"),
@@ -80,7 +80,7 @@ RULES: Final = (
         does_not_prove=("that the device was idle: exposed time adds up over streams",),
         next_action="see whether the gaps lie on the stream that the tail waits for",
         bottleneck="launch", stage="runtime queue", fix="capture the chain as a graph, or fuse its short kernels",
-        rollback="turn the capture off", screen="fusion", pane="launch",
+        rollback="turn the capture off", screen="queue", pane="launch",
     ),
     Rule(
         id="batching/gate", look=_gate, inputs=("tail_time", "causes"),

@@ -57,6 +57,6 @@ RULES: Final = (
         threshold=f"{MOST:.0%} of the tail is planned time and no bottleneck has {NAMED:.0%}",
         why="a mix of small and large shapes has a tail without any fault",
         does_not_prove=("that the plan is good",), next_action="compare latency within one shape",
-        stage="completion", screen="mapping", pane="mapping_rows",
+        stage="completion", screen="mapping", pane="mapping_buckets",
     ),
 )  # fmt: skip
