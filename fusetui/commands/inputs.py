@@ -14,7 +14,7 @@ from fusetui.telemetry.source import Source, Trace
 
 _DEVICES = ("nvml", "amdsmi", "neuron", "tt-smi", "xpu-smi", "hl-smi")
 _LIVE_WORDS = ("host", "sim", "load", "-", *_DEVICES)
-_LIVE_PREFIXES = ("sim:", "load:", "unix:", "tcp:", *(f"{device}:" for device in _DEVICES))
+_LIVE_PREFIXES = ("sim:", "load:", "unix:", "tcp:", "http:", "https:", *(f"{device}:" for device in _DEVICES))
 
 
 def is_live(spec: str) -> bool:

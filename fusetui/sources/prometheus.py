@@ -29,8 +29,9 @@ from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import KINDS, build_batch
 from fusetui.telemetry.source import SourceHealth, State, Transport
+from fusetui.telemetry.text import safe_text
 
-NAMES: Final = ("http",)
+NAMES: Final = ("http", "https")
 SYNTAX: Final = "http://127.0.0.1:8000/metrics: a serving engine's or exporter's metrics, as #every=1,window=30 says"
 
 EVERY_S: Final = 1.0
@@ -47,7 +48,6 @@ class _Status:
     state: State = "waiting"
     detail: str = ""
     last_error: str = ""
-    scrapes: int = 0
     failures: int = 0
     bytes_in: int = 0
     bad_rows: int = 0
@@ -105,7 +105,6 @@ class PrometheusSource:
             batches=self._queue.batches,
             dropped_batches=self._queue.dropped_batches,
             dropped_rows=self._queue.dropped_rows,
-            rejected_batches=status.failures,
             bad_rows=status.bad_rows,
             bytes_in=status.bytes_in,
             lag_ns=None if status.newest_ns is None else max(0, self._wall_ns() - status.newest_ns),
@@ -133,6 +132,9 @@ class PrometheusSource:
             except FetchError as error:
                 self._failed(error.state, str(error))
                 wait_s = min(_MAX_WAIT_S, 2 * wait_s)
+            except (ArithmeticError, LookupError, ValueError, MemoryError) as error:
+                self._failed("failed", f"the page could not be read ({safe_text(repr(error), 120)})")
+                wait_s = _MAX_WAIT_S
             else:
                 self._took(page)
                 wait_s = self._every_s
@@ -144,8 +146,10 @@ class PrometheusSource:
 
     def _failed(self, state: State, why: str) -> None:
         old = self._status
-        line = f"{self._target}: {why}"
-        self._status = replace(old, state=state, detail=why, last_error=line, failures=old.failures + 1)
+        line, failures = f"{self._target}: {why}", old.failures + 1
+        self._status = replace(
+            old, state=state, detail=f"{why}; {failures} failed so far", last_error=line, failures=failures
+        )
 
     def _took(self, page: Page) -> None:
         old, scraper = self._status, self._scraper
@@ -153,7 +157,6 @@ class PrometheusSource:
             old,
             state="live",
             detail=f"{scraper.layout.engine or 'unknown engine'}, {len(scraper.table.series)} series",
-            scrapes=old.scrapes + 1,
             bytes_in=old.bytes_in + page.bytes_in,
             bad_rows=scraper.table.malformed + scraper.table.duplicates,
             missing=scraper.missing(),

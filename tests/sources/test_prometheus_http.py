@@ -228,7 +228,8 @@ def test_a_server_that_was_gone_is_taken_up_again() -> None:
         lost = until(source, lambda health: health.state == "reconnecting")
         assert "refused" in lost.detail
         assert lost.last_error.startswith(url)
-        assert lost.rejected_batches >= 1
+        assert "failed so far" in lost.detail
+        assert lost.rejected_batches == 0
         with serving(lambda r: send(r, b"", TEXT, 401), int(url.split(":")[2].split("/")[0])):
             until(source, lambda health: health.state == "failed")
         with serving(lambda r: send(r, b"sglang:num_queue_reqs 3\n"), int(url.split(":")[2].split("/")[0])):
@@ -240,7 +241,7 @@ def test_a_server_that_was_gone_is_taken_up_again() -> None:
 def test_a_server_that_hangs_says_so_and_closing_does_not_wait_for_it() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     with closing(listener), closing(watching(f"http://127.0.0.1:{listener.getsockname()[1]}")) as source:
-        assert until(source, lambda health: health.state == "hung").detail == "no whole answer within 1 s"
+        assert until(source, lambda health: health.state == "hung").detail.startswith("no whole answer within 1 s; ")
         assert source.poll(0.0) == []
     assert source.health().state == "ended"
 

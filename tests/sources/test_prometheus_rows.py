@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_pages import Scrapes, histogram
 
 from fusetui.sources.prometheus_fetch import FetchError
@@ -234,3 +238,42 @@ def test_every_engine_has_its_waiting_and_its_latency() -> None:
 def test_a_page_without_a_sample_is_a_failure(text: str) -> None:
     with pytest.raises(FetchError, match="not one sample"):
         Scrapes().take(text)
+
+
+_VALUES = st.sampled_from(["0", "1", "-1", "NaN", "+Inf", "-Inf", "1e308", "5e-324", "0.3", "9007199254740993"])
+_LINES = st.tuples(
+    st.sampled_from(
+        [
+            'vllm:time_to_first_token_seconds_bucket{le="+Inf"}',
+            'vllm:time_to_first_token_seconds_bucket{le="1"}',
+            'vllm:time_to_first_token_seconds_bucket{le="NaN"}',
+            'vllm:time_to_first_token_seconds_bucket{le="-1"}',
+            "vllm:time_to_first_token_seconds_sum",
+            "vllm:time_to_first_token_seconds_count",
+            "vllm:num_requests_waiting",
+            "vllm:num_preemptions_total",
+            "process_start_time_seconds",
+            'nv_inference_queue_summary_us{quantile="0.5"}',
+            'nv_inference_queue_summary_us{quantile="2"}',
+            "nv_inference_queue_summary_us_sum",
+            "nv_inference_queue_summary_us_count",
+        ]
+    ),
+    _VALUES,
+)
+
+
+@given(st.lists(st.lists(_LINES, min_size=1), min_size=2, max_size=5))
+def test_whatever_an_engine_counts_rates_and_brackets_stay_in_order(pages: list[list[tuple[str, str]]]) -> None:
+    scrapes = Scrapes(window_s=3.0)
+    for page in pages:
+        try:
+            rows = scrapes.take("\n".join(f"{name} {value}" for name, value in page))
+        except FetchError:
+            continue
+        assert all(math.isfinite(value) for value, _ in rows.values())
+        assert rows.get("preemptions", (0.0, ""))[0] >= 0
+        assert rows.get("ttft n", (0.0, ""))[0] >= 0
+        for label in ("p50", "p95", "p99"):
+            if f"ttft {label} hi" in rows:
+                assert rows[f"ttft {label} lo"][0] <= rows[f"ttft {label} hi"][0]
