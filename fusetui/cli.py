@@ -25,6 +25,7 @@ examples:
   fusetui simulate --list                    other things to watch happen, from the model
   fusetui replay sample:torch-serving        a capture that ships with fusetui
   fusetui replay trace.json.gz --speed 0.5   a profiler trace, played at half speed
+  fusetui doctor                             what there is to watch here, and how
   fusetui live host                          this machine: CPUs, run-queue waits, pressure
   fusetui live unix:/tmp/fusetui.sock        any program that streams Arrow telemetry
   fusetui snapshot trace.json.gz --json      every measure once, for scripts
@@ -82,6 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
     _bundle(commands)
     _compare(commands)
     _check(commands)
+    _doctor(commands)
     commands.add_parser("themes", help="list the themes and what is wrong with broken ones").set_defaults(
         module="themes"
     )
@@ -103,6 +105,12 @@ def _replay(commands: Commands) -> None:
     _source_options(command)
     _screen_options(command)
     command.set_defaults(module="replay")
+
+
+def _doctor(commands: Commands) -> None:
+    command = commands.add_parser("doctor", help="what there is to watch on this machine, and what is in the way")
+    command.add_argument("--json", action="store_true", help="JSON on stdout; absent values are null")
+    command.set_defaults(module="doctor")
 
 
 def _live(commands: Commands) -> None:

@@ -62,6 +62,7 @@ def sample_batch(sample: Sample, at_ns: int) -> pa.RecordBatch:
     """The sample as rows, all at `at_ns`: one per reading, then one per mark."""
     readings, marks = sample.readings, [safe_text(mark, _TEXT_CHARS) for mark in sample.marks]
     without: list[None] = [None] * len(marks)
+    units: list[str | None] = [*(safe_text(r.unit, 20) for r in readings), *without]
     kinds = np.repeat(np.array([_COUNTER, _MARK], np.int8), [len(readings), len(marks)])
     at = np.full(len(kinds), at_ns, np.int64)
     return build_batch(
@@ -73,7 +74,7 @@ def sample_batch(sample: Sample, at_ns: int) -> pa.RecordBatch:
             "device": pa.array([r.device for r in readings] + without, pa.int32()),
             "core": pa.array([r.core for r in readings] + without, pa.int32()),
             "value": pa.array([r.value for r in readings] + without, pa.float64()),
-            "unit": coded_texts([safe_text(r.unit, 20) for r in readings] + without),
+            "unit": coded_texts(units),
         },
         len(kinds),
     )

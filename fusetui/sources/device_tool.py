@@ -46,7 +46,13 @@ class Tool:
         process = self._start()
         if process is None or process.stdout is None:
             return b"", "stopped"
-        late = threading.Timer(self._timeout_s, self._kill, (process,))
+        expired = threading.Event()
+
+        def expire() -> None:
+            expired.set()
+            self._kill(process)
+
+        late = threading.Timer(self._timeout_s, expire)
         late.daemon = True
         late.start()
         try:
@@ -55,12 +61,11 @@ class Tool:
                 self._kill(process)
             code = process.wait()
         finally:
-            expired = late.finished.is_set()
             late.cancel()
             process.stdout.close()
         if len(printed) > MAX_BYTES:
             return b"", f"{self.words[0]} printed over {MAX_BYTES >> 20} MiB"
-        if expired:
+        if expired.is_set():
             return b"", f"{self.words[0]} gave no answer within {self._timeout_s:g} s"
         return printed, f"{self.words[0]} ended with code {code}{self._complaint()}" if code else ""
 
