@@ -119,7 +119,8 @@ def _live(commands: Commands) -> None:
         "source",
         nargs="?",
         default="host",
-        help="host (default), sim, sim:scenario=NAME, - (stdin), unix:PATH, tcp:HOST:PORT, or a pipe",
+        help="host (default), sim, sim:scenario=NAME, - (stdin), unix:PATH, tcp:HOST:PORT, a pipe, or"
+        " devices: nvml, amdsmi, neuron, tt-smi, xpu-smi, hl-smi; `fusetui doctor` tells what is here",
     )
     command.add_argument("--record", metavar="FILE", help="record what comes, as `fusetui record` does")
     command.add_argument("--force", action="store_true", help="overwrite FILE")

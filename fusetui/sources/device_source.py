@@ -9,8 +9,8 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -128,7 +128,7 @@ class DeviceSource:
             dropped_batches=self._dropped,
             dropped_rows=self._dropped_rows,
             lag_ns=None if newest_ns is None else max(0, self._wall_ns() - newest_ns),
-            detail=f"no answer for {silent_s:.0f} s" if state == "hung" else ", ".join(self.header.hardware.values()),
+            detail=f"no answer for {silent_s:.0f} s" if state == "hung" else _together(self.header.hardware.values()),
             last_error=safe_text(str(self._failed) if self._failed else self._problem, 400),
             missing=(*self._probe.cautions, *self._probe.missing()),
         )
@@ -194,6 +194,12 @@ class DeviceSource:
             self._taken += 1
             self._newest_ns, self._answered_s = at_ns, self._monotonic_s()
             self._changed.notify_all()
+
+
+def _together(names: Iterable[str]) -> str:
+    """`2 x H200, T4`."""
+    counted = Counter(names)
+    return ", ".join(f"{times} x {name}" if times > 1 else name for name, times in counted.items())
 
 
 def period_of(spec: str) -> float:

@@ -41,7 +41,7 @@ class XpuSmiProbe:
     cautions = _CAUTIONS
 
     def __init__(self, tool: Tool | None = None) -> None:
-        self._tool = tool or Tool(("xpu-smi", "dump", "-d", "-1", "-m", _METRICS))
+        self._tool = tool or Tool(("xpu-smi", "dump", "-d", "-1", "--metrics", _METRICS))
         self._headings: list[tuple[str, str]] = []
 
     def open(self) -> Header:
