@@ -72,6 +72,7 @@ _VLLM: Final = [
         "prefix_cache_hits": "prefix cache hits",
     }),
     *_counts("vllm_", {"admission_rejections": "rejections"}, "reason"),
+    Family("vllm_num_requests_waiting_by_reason", "gauge", "held back", split="reason"),
 ]  # fmt: skip
 
 _SGLANG: Final = [

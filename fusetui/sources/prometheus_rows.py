@@ -22,6 +22,9 @@ QUANTILES: Final = (("p50", 0.5, 1), ("p95", 0.95, 1), ("p99", 0.99, 100))
 Bools = npt.NDArray[np.bool_]
 
 _EPOCH_S: Final = 1e9
+_MAX_KEPT: Final = 4_000_000
+"""Values of the trailing window, 32 MB; a page with very many series gets a shorter one."""
+
 _NS: Final = 1e9
 
 
@@ -65,7 +68,9 @@ class Reckoner:
 
         values  [series], NaN where absent; at_ns: monotonic time of the scrape
         """
-        while len(self._pages) > 1 and self._pages[1].at_ns <= at_ns - self._window_ns:
+        while len(self._pages) > 1 and (
+            self._pages[1].at_ns <= at_ns - self._window_ns or len(self._pages) * values.size > _MAX_KEPT
+        ):
             self._pages.popleft()
         again = self._restarted(layout, values)
         before = self._pages[-1] if self._pages else None

@@ -13,6 +13,7 @@ import numpy as np
 from fusetui.telemetry.text import safe_text
 
 MAX_SERIES: Final = 50_000
+MAX_KEPT_CHARS: Final = 32 << 20
 _MAX_LINE: Final = 1 << 16
 _MAX_LABELS: Final = 64
 _MAX_TEXT: Final = 200
@@ -36,7 +37,7 @@ class Series(NamedTuple):
 
 
 class SeriesTable:
-    """Every series seen, by number; at most MAX_SERIES, and when most of those are gone all are forgotten.
+    """Every series seen, by number, within MAX_SERIES and MAX_KEPT_CHARS; when most of them are gone all are forgotten.
 
     series      by number
     types       metric family -> counter, gauge, histogram, summary … as the page says
@@ -45,13 +46,14 @@ class SeriesTable:
     malformed, duplicates, over_limit, native  lines not taken in, counted since the start
     """
 
-    def __init__(self, max_series: int = MAX_SERIES) -> None:
+    def __init__(self, max_series: int = MAX_SERIES, max_chars: int = MAX_KEPT_CHARS) -> None:
         self.series: list[Series] = []
         self.types: dict[str, str] = {}
         self.generation = 0
         self.ended = False
         self.malformed = self.duplicates = self.over_limit = self.native = 0
-        self._max = max_series
+        self._max, self._room = max_series, max_chars
+        self._max_chars = max_chars
         self._ids: dict[str, int] = {}
         self._same: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
         self._stamps: list[int] = []
@@ -114,18 +116,19 @@ class SeriesTable:
         same = (name, frozenset(labels.items()))
         at = self._same.get(same, len(self.series))
         if at == len(self.series):
-            if at >= self._max:
+            if at >= self._max or self._room < len(key):
                 self.over_limit += 1
                 return -1
             self.series.append(Series(name, labels))
             self._stamps.append(0)
             self._same[same] = at
-        if len(self._ids) < 2 * self._max:
+        if len(self._ids) < 2 * self._max and self._room >= len(key):
             self._ids[key] = at
+            self._room -= len(key)
         return at
 
     def _comment(self, line: str) -> None:
-        if line.startswith("# TYPE "):
+        if line.startswith("# TYPE ") and len(line) <= 2 * _MAX_TEXT:
             words = line.split(None, 4)
             if len(words) == 4 and (len(self.types) < self._max or words[2] in self.types):
                 self.types[words[2]] = words[3]
@@ -135,6 +138,7 @@ class SeriesTable:
     def _clear(self) -> None:
         self.series, self._stamps = [], []
         self.types, self._ids, self._same = {}, {}, {}
+        self._room = self._max_chars
         self.generation += 1
         self._forget = False
 

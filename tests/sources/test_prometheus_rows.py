@@ -98,6 +98,14 @@ def test_the_window_moves_on() -> None:
     assert rows["ttft n"] == (2.0, "")
 
 
+def test_many_series_shorten_the_window_instead_of_filling_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fusetui.sources.prometheus_rows._MAX_KEPT", 24)
+    scrapes = Scrapes(window_s=100.0)
+    for n in range(10):
+        rows = scrapes.take(ttft([n, n, n, n], 0.05 * n))  # six series
+    assert rows["ttft n"] == (4.0, "")
+
+
 def test_a_histogram_that_began_again_counts_from_there() -> None:
     scrapes = Scrapes()
     scrapes.take(ttft([50, 60, 60, 60], 10.0))
@@ -142,6 +150,11 @@ def test_graph_passes_by_mode_and_only_the_first_tensor_rank() -> None:
         "graph passes decode_none": (5.0, "/s"),
         "requests running": (8.0, ""),
     }
+
+
+def test_why_requests_wait_is_not_added_to_how_many() -> None:
+    page = "vllm:num_requests_waiting 5\n" + 'vllm:num_requests_waiting_by_reason{reason="capacity"} 4\n'
+    assert Scrapes().take(page) == {"requests waiting": (5.0, ""), "held back capacity": (4.0, "")}
 
 
 def test_old_and_new_names_of_one_thing_are_not_added_up() -> None:

@@ -107,6 +107,15 @@ def test_series_are_bounded_and_old_ones_make_room() -> None:
     assert (len(table.series), table.generation) == (5, 1)
 
 
+def test_the_text_of_series_is_bounded_too() -> None:
+    table = SeriesTable(max_chars=1000)
+    for page in range(20):
+        table.read("\n".join(f'a{{x="{page}-{i}{"y" * 90}"}} 1' for i in range(3)))
+        assert sum(len(series.labels["x"]) for series in table.series) <= 1000
+    assert table.over_limit > 10
+    assert table.generation > 1
+
+
 @given(st.text(st.sampled_from('a{}="\\,#1 \n.e:_xTYPE\t\r'), max_size=200))
 def test_any_text_is_read_and_no_line_is_lost(text: str) -> None:
     table = SeriesTable()
