@@ -174,9 +174,7 @@ class DeviceSource:
                 return
             self._take(sample)
             if not self._probe.streams:
-                # A slow answer moves the schedule: the device is never asked without a pause.
-                spent_s = self._monotonic_s() - begun_s
-                self._closed.wait(max(self._period_s - spent_s, self._period_s / 2))
+                self._closed.wait(pause_s(self._period_s, self._monotonic_s() - begun_s))
 
     def _take(self, sample: Sample) -> None:
         self._problem = sample.problem
@@ -194,6 +192,11 @@ class DeviceSource:
             self._taken += 1
             self._newest_ns, self._answered_s = at_ns, self._monotonic_s()
             self._changed.notify_all()
+
+
+def pause_s(period_s: float, spent_s: float) -> float:
+    """Until the next look: a slow answer moves the schedule, so that the device is never asked without a pause."""
+    return max(period_s - spent_s, period_s / 2)
 
 
 def _together(names: Iterable[str]) -> str:
