@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
 import threading
 import time
@@ -13,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from prometheus_pages import histogram
 
+from fusetui.cli import main
 from fusetui.sources.prometheus import PrometheusSource, open_spec
 from fusetui.sources.prometheus_fetch import MAX_BYTES, FetchError, fetch, parse_target
 from fusetui.sources.spec import OpenOptions
@@ -273,3 +275,12 @@ def test_an_address_that_is_not_read(spec: str, complaint: str) -> None:
 def test_other_machines_when_told() -> None:
     assert str(parse_target("http://192.0.2.7:9400", allow_remote=True)) == "http://192.0.2.7:9400/metrics"
     assert str(parse_target("http://[::1]:9400/x?y=1")) == "http://[::1]:9400/x?y=1"
+
+
+def test_the_command_line_takes_an_address_for_a_live_source(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(lambda r: send(r, b"vllm:num_requests_waiting 98\n")) as url:
+        assert main(["snapshot", url, "--window", "2s", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    [row] = told["counters_by_name"]
+    assert (row["name"], row["last"]) == ("requests waiting", 98.0)
+    assert told["header"]["build"] == {"engine": "vLLM"}
