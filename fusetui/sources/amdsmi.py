@@ -77,23 +77,19 @@ class AmdSmiProbe:
         return Header(source="amdsmi", hardware=hardware, build={"gpu busy means": _BUSY})
 
     def read(self) -> Sample:
-        smi = self._library
         readings: list[DeviceReading] = []
         marks: list[str] = []
         problem = ""
         for number, device in enumerate(self._devices):
-            try:
-                table = smi.amdsmi_get_gpu_metrics_info(device)
-                readings += self._gauges(number, table)
-                readings += _xcds(number, table.get("xcp_stats.gfx_busy_inst"))
-                told = _known(table.get("throttle_status"))
-                readings += reading("throttled", float(bool(told[0])) if told else None, "0/1", number)
-                marks += self._turned(number, bool(told[0])) if told else ()
-                vram = smi.AmdSmiMemoryType.VRAM
-                readings += reading("memory used", smi.amdsmi_get_gpu_memory_usage(device, vram), "B", number)
-                readings += reading("memory total", smi.amdsmi_get_gpu_memory_total(device, vram), "B", number)
-            except smi.AmdSmiException as error:
-                problem = f"device {number}: {error}"
+            # Guests often have no metrics table, and tell their memory all the same.
+            for part in (self._table, self._memory):
+                try:
+                    told, turned = part(number, device)
+                except self._library.AmdSmiException as error:
+                    problem = f"device {number}: {error}"
+                    continue
+                readings += told
+                marks += turned
         return Sample(readings, marks, problem)
 
     def missing(self) -> Sequence[str]:
@@ -108,6 +104,20 @@ class AmdSmiProbe:
             self._ready = False
             with contextlib.suppress(self._library.AmdSmiException):
                 self._library.amdsmi_shut_down()
+
+    def _table(self, number: int, device: Any) -> tuple[list[DeviceReading], list[str]]:
+        table = self._library.amdsmi_get_gpu_metrics_info(device)
+        readings = [*self._gauges(number, table), *_xcds(number, table.get("xcp_stats.gfx_busy_inst"))]
+        throttled = _known(table.get("throttle_status"))
+        if not throttled:
+            return readings, []
+        readings += reading("throttled", float(bool(throttled[0])), "0/1", number)
+        return readings, list(self._turned(number, bool(throttled[0])))
+
+    def _memory(self, number: int, device: Any) -> tuple[list[DeviceReading], list[str]]:
+        smi, vram = self._library, self._library.AmdSmiMemoryType.VRAM
+        used = reading("memory used", smi.amdsmi_get_gpu_memory_usage(device, vram), "B", number)
+        return used + reading("memory total", smi.amdsmi_get_gpu_memory_total(device, vram), "B", number), []
 
     def _gauges(self, number: int, table: Mapping[str, Any]) -> Iterator[DeviceReading]:
         for name, fields, unit in _GAUGES:

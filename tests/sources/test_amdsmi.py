@@ -107,12 +107,13 @@ def test_throttling_turns_are_marks() -> None:
     assert probe.read().marks == ["device 0 no longer throttled"]
 
 
-def test_a_failing_device_is_a_problem() -> None:
+def test_a_device_without_a_metrics_table_still_tells_its_memory() -> None:
     library = Library()
     probe = opened(library)
     library.broken = True
     sample = probe.read()
-    assert (sample.readings, sample.problem) == ([], "device 0: device busy")
+    assert sample.problem == "device 0: device busy"
+    assert set(values(sample)) == {("memory used", 0, None), ("memory total", 0, None)}
 
 
 def test_no_package_is_one_line_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
