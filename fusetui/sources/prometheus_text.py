@@ -110,16 +110,14 @@ class SeriesTable:
         return (self._new(key, match[1], body or "") if at is None else at), match[3]
 
     def _new(self, key: str, name: str, body: str) -> int:
-        pairs = _LABEL.findall(body)[:_MAX_LABELS]
-        labels = {label: safe_text(_ESCAPE.sub(_unescape, value), _MAX_TEXT) for label, value in pairs}
-        name = name[:_MAX_TEXT]
-        same = (name, frozenset(labels.items()))
+        pairs = _LABEL.findall(body)
+        same = (name, frozenset(pairs))
         at = self._same.get(same, len(self.series))
         if at == len(self.series):
             if at >= self._max or self._room < len(key):
                 self.over_limit += 1
                 return -1
-            self.series.append(Series(name, labels))
+            self.series.append(Series(name[:_MAX_TEXT], _safe(pairs[:_MAX_LABELS])))
             self._stamps.append(0)
             self._same[same] = at
         if len(self._ids) < 2 * self._max and self._room >= len(key):
@@ -141,6 +139,10 @@ class SeriesTable:
         self._room = self._max_chars
         self.generation += 1
         self._forget = False
+
+
+def _safe(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    return {label[:_MAX_TEXT]: safe_text(_ESCAPE.sub(_unescape, value[:_MAX_TEXT])) for label, value in pairs}
 
 
 def _not_a_number(text: str) -> float:

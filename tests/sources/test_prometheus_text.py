@@ -76,6 +76,13 @@ def test_of_a_series_that_is_there_twice_the_first_counts() -> None:
         assert table.duplicates == n
 
 
+def test_long_labels_are_cut_and_still_tell_series_apart() -> None:
+    table = SeriesTable()
+    values = table.read(f'a{{x="{"y" * 300}1"}} 1\na{{x="{"y" * 300}2"}} 2')
+    np.testing.assert_array_equal(values, [1.0, 2.0])
+    assert [series.labels["x"] for series in table.series] == ["y" * 200, "y" * 200]
+
+
 def test_types_comments_and_the_end() -> None:
     table = SeriesTable()
     table.read("# HELP a what it is\n# TYPE a counter\n# anything\na_total 3\n# EOF\n")
