@@ -19,12 +19,12 @@ _MAX_LABELS: Final = 64
 _MAX_TEXT: Final = 200
 
 _SAMPLE: Final = re.compile(
-    r'[ \t]*+([a-zA-Z_:][a-zA-Z0-9_:]*+)[ \t]*+(\{(?:[^"{}]|"(?:[^"\\]|\\.)*+")*+\})?+'
+    r'[ \t]*+([a-zA-Z_:][a-zA-Z0-9_:]*+)[ \t]*+(\{(?:[^"{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+\})?+'
     r"[ \t]*+([^ \t{#]++)(?:[ \t]++(-?[0-9][0-9.eE+-]*+))?+[ \t]*+(?:#[^\n]*+)?\r?"
 )
-_PAIR: Final = r'[a-zA-Z_][a-zA-Z0-9_]*+[ \t]*+=[ \t]*+"(?:[^"\\]|\\.)*+"'
+_PAIR: Final = r'[a-zA-Z_][a-zA-Z0-9_]*+[ \t]*+=[ \t]*+"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _LABELS: Final = re.compile(rf"\{{[ \t]*+(?:{_PAIR}[ \t]*+(?:,[ \t]*+|(?=\}})))*+\}}")
-_LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*+)[ \t]*+=[ \t]*+"((?:[^"\\]|\\.)*+)"')
+_LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*+)[ \t]*+=[ \t]*+"([^"\\]*+(?:\\.[^"\\]*+)*+)"')
 _ESCAPE: Final = re.compile(r"\\(.)")
 _NATIVE: Final = re.compile(r"[a-zA-Z_:][^ ]*+ \{[^}]*\bschema:")
 
