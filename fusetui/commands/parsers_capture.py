@@ -1,0 +1,110 @@
+"""Command lines of what reads telemetry: captures, live sources, the box itself."""
+
+from __future__ import annotations
+
+from fusetui.commands.options import (
+    Commands,
+    duration,
+    input_options,
+    screen_options,
+    size,
+    socket_options,
+    source_options,
+    speed,
+)
+
+
+def replay(commands: Commands) -> None:
+    command = commands.add_parser("replay", help="open captures: the contract's own files, PyTorch profiler JSON(.gz)")
+    command.add_argument("trace", nargs="+", help="file, or sample:NAME; several files are ranks of one run")
+    command.add_argument("--speed", type=speed, metavar="X", help="play from the start at this speed, 0.1 to 1000")
+    command.add_argument("--from", dest="from_", metavar="T", help="begin at 03:10:41.2, 37%% or 12.5s")
+    command.add_argument("--to", metavar="T", help="end there")
+    command.add_argument("--loop", action="store_true", help="begin again at the end")
+    command.add_argument("--follow", action="store_true", help="stay at the end of a capture that is still written")
+    input_options(command)
+    source_options(command)
+    screen_options(command)
+    command.set_defaults(module="replay")
+
+
+def live(commands: Commands) -> None:
+    command = commands.add_parser("live", help="watch telemetry as it comes")
+    command.add_argument(
+        "source",
+        nargs="?",
+        default="host",
+        help="host (default), sim, sim:scenario=NAME, - (stdin), unix:PATH, tcp:HOST:PORT, a pipe, or"
+        " devices: nvml, amdsmi, neuron, tt-smi, xpu-smi, hl-smi; `fusetui doctor` tells what is here",
+    )
+    command.add_argument("--record", metavar="FILE", help="record what comes, as `fusetui record` does")
+    command.add_argument("--force", action="store_true", help="overwrite FILE")
+    socket_options(command)
+    source_options(command)
+    screen_options(command)
+    command.set_defaults(module="live")
+
+
+def doctor(commands: Commands) -> None:
+    command = commands.add_parser("doctor", help="what there is to watch on this machine, and what is in the way")
+    command.add_argument("--json", action="store_true", help="JSON on stdout; absent values are null")
+    command.set_defaults(module="doctor")
+
+
+def snapshot(commands: Commands) -> None:
+    command = commands.add_parser("snapshot", help="print every measure of a source or capture once")
+    command.add_argument("source", help="a live source, a capture, or sample:NAME")
+    command.add_argument("--json", action="store_true", help="JSON on stdout; absent values are null")
+    command.add_argument(
+        "--coverage", action="store_true", help="instead: what a capture tells of how many rows, and what it cannot"
+    )
+    command.add_argument(
+        "--causes", action="store_true", help="also what caused the tail, by simulating its arrivals (seconds)"
+    )
+    input_options(command)
+    socket_options(command)
+    source_options(command)
+    command.set_defaults(module="snapshot")
+
+
+def record(commands: Commands) -> None:
+    command = commands.add_parser("record", help="record a live source as Arrow stream segments")
+    command.add_argument("source", help="host, sim, -, unix:PATH, tcp:HOST:PORT, or a pipe")
+    command.add_argument("-o", "--output", required=True, metavar="FILE", help="first segment, e.g. night.arrows")
+    command.add_argument("--for", dest="for_ns", type=duration, metavar="D", help="stop after this long")
+    command.add_argument("--segment-bytes", type=size, default=256 << 20, metavar="SIZE", help="rotate after this much")
+    command.add_argument(
+        "--segment-time", type=duration, default=3600 * 10**9, metavar="D", help="rotate after this long"
+    )
+    command.add_argument("--force", action="store_true", help="overwrite existing files")
+    socket_options(command)
+    source_options(command)
+    command.set_defaults(module="record")
+
+
+def export(commands: Commands) -> None:
+    command = commands.add_parser("export", help="convert a capture to other formats, also of trace viewers")
+    command.add_argument("trace", nargs="+", help="file, or sample:NAME")
+    command.add_argument("-o", "--output", metavar="FILE", help="default: standard output (csv and json)")
+    command.add_argument(
+        "--format",
+        choices=("arrows", "parquet", "csv", "json", "chrome", "perfetto"),
+        help="default: by the ending of FILE; chrome and perfetto open in ui.perfetto.dev",
+    )
+    command.add_argument("--force", action="store_true", help="overwrite FILE")
+    input_options(command)
+    command.add_argument("--memory", type=size, default=512 << 20, metavar="SIZE", help="memory limit (default 512MiB)")
+    command.set_defaults(module="export")
+
+
+def slice(commands: Commands) -> None:
+    command = commands.add_parser("slice", help="part of a capture as a small file; prints the hash of what is in it")
+    command.add_argument("trace", nargs="+", help="file, or sample:NAME; several files are ranks of one run")
+    command.add_argument("--from", dest="from_", metavar="T", help="first event time: 03:10:41.2, 37%% or 12.5s")
+    command.add_argument("--to", metavar="T", help="last event time, included")
+    command.add_argument("--filter", default="", metavar="EXPR", help="only rows that pass, e.g. 'core = 3'")
+    command.add_argument("-o", "--output", required=True, metavar="FILE", help="e.g. evidence.arrows")
+    command.add_argument("--force", action="store_true", help="overwrite FILE")
+    input_options(command)
+    command.add_argument("--memory", type=size, default=512 << 20, metavar="SIZE", help="memory limit (default 512MiB)")
+    command.set_defaults(module="slice")
