@@ -186,7 +186,8 @@ RULES: Final = (
         threshold=f"{SILENT:.0%} of executions", why="a plan that misses one in ten was made for something else",
         does_not_prove=("that it costs latency", "that a plan of the size would be faster"),
         next_action="compare the time of the same shape planned and not",
-        bottleneck="fallback", stage="compile plan", fix=_RETUNE, rollback=_UNDO, screen="mapping", pane="mapping_buckets",
+        bottleneck="fallback", stage="compile plan", fix=_RETUNE, rollback=_UNDO,
+        screen="mapping", pane="mapping_buckets",
     ),
     Rule(
         id="fallback/padding", about="shape", look=_padding,
