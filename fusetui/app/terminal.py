@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -98,8 +99,10 @@ def leave_even_if_stuck(return_code: int) -> None:
     saved = _modes()
 
     def force() -> None:
-        if saved is not None:
-            termios.tcsetattr(0, termios.TCSANOW, saved)
+        # A terminal that has gone away has no modes to put back, and the process must end all the same.
+        with contextlib.suppress(termios.error):
+            if saved is not None:
+                termios.tcsetattr(0, termios.TCSANOW, saved)
         os._exit(return_code)
 
     timer = threading.Timer(FORCED_EXIT_S, force)
