@@ -128,16 +128,16 @@ def test_export_keeps_every_value(tmp_path: Path, form: str) -> None:
 
 def test_record_then_snapshot(tmp_path: Path) -> None:
     target = tmp_path / "sim.arrows"
-    done = fusetui("record", "sim:seed=4", "-o", str(target), "--for", "2s")
+    done = fusetui("record", "load:seed=4", "-o", str(target), "--for", "2s")
     assert done.returncode == 0, done.stderr
     seen = json.loads(fusetui("snapshot", str(target), "--json").stdout)
     assert seen["executions"] > 100
-    assert seen["header"]["source"] == "simulated"
+    assert seen["header"]["source"] == "synthetic load"
 
 
 def test_sigterm_ends_a_recording_cleanly(tmp_path: Path) -> None:
     target = tmp_path / "sim.arrows"
-    command = [sys.executable, "-m", "fusetui.cli", "record", "sim:seed=4", "-o", str(target)]
+    command = [sys.executable, "-m", "fusetui.cli", "record", "load:seed=4", "-o", str(target)]
     recording = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
     while not target.exists() and time.monotonic() < deadline:
