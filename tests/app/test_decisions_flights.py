@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from fake_feed import SECOND, FakeFeed, feed_of
 from fake_snapshot import MS, T0
-from fake_triage import fake_triage
 from shell_app import make_app
-from textual.pilot import Pilot
 from textual.widgets import Input
+from triage_pilot import press, said, settle, text
 
-from fusetui.app.app import FusetuiApp
 from fusetui.app.decisions import Decision, Decisions
 from fusetui.app.flight import save_flight
 from fusetui.app.screens.decide import DecideScreen, status_of
@@ -26,45 +23,6 @@ from fusetui.telemetry.open import open_trace
 from fusetui.telemetry.schema import SCHEMA
 
 SIZE = (120, 40)
-
-
-@pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Findings that do not change with the rules."""
-    monkeypatch.setattr("fusetui.triage.judge.triage", fake_triage)
-
-
-async def settle(pilot: Pilot[Any]) -> None:
-    """Let keys, findings and screens come to rest."""
-    await pilot.pause()
-    await pilot.pause(0.06)
-    app = pilot.app
-    assert isinstance(app, FusetuiApp)
-    while app.triage.busy:
-        await pilot.pause(0.02)
-    app.tick(now=True)
-    await pilot.pause(0.02)
-
-
-async def press(pilot: Pilot[Any], *keys: str) -> None:
-    for key in keys:
-        await pilot.press(key)
-        await settle(pilot)
-
-
-def lines(app: FusetuiApp) -> list[str]:
-    """What is on the screen."""
-    strips = app.screen._compositor.render_strips()
-    return ["".join(segment.text for segment in strip).rstrip() for strip in strips]
-
-
-def text(app: FusetuiApp) -> str:
-    return "\n".join(lines(app))
-
-
-def said(app: FusetuiApp) -> list[str]:
-    """The notices in the corner."""
-    return [str(note.message) for note in app._notifications]
 
 
 # Decisions

@@ -11,9 +11,8 @@ from fake_feed import SECOND, feed_of
 from fake_snapshot import MS, T0, fake_snapshot
 from fake_triage import fake_triage, findings_of, only, quiet_triage
 from shell_app import make_app
-from textual.pilot import Pilot
+from triage_pilot import lines, press, settle, text
 
-from fusetui.app.app import FusetuiApp
 from fusetui.app.panes.evidence import EvidencePane
 from fusetui.app.panes.findings import FindingsPane
 from fusetui.app.panes.launch import LaunchPane
@@ -29,45 +28,6 @@ from fusetui.triage.owners import OwnerRule, Owners
 from fusetui.triage.rules import all_rules
 
 SIZE = (120, 40)
-
-
-@pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Findings that do not change with the rules."""
-    monkeypatch.setattr("fusetui.triage.judge.triage", fake_triage)
-
-
-async def settle(pilot: Pilot[Any]) -> None:
-    """Let keys, findings and screens come to rest."""
-    await pilot.pause()
-    await pilot.pause(0.06)
-    app = pilot.app
-    assert isinstance(app, FusetuiApp)
-    while app.triage.busy:
-        await pilot.pause(0.02)
-    app.tick(now=True)
-    await pilot.pause(0.02)
-
-
-async def press(pilot: Pilot[Any], *keys: str) -> None:
-    for key in keys:
-        await pilot.press(key)
-        await settle(pilot)
-
-
-def lines(app: FusetuiApp) -> list[str]:
-    """What is on the screen."""
-    strips = app.screen._compositor.render_strips()
-    return ["".join(segment.text for segment in strip).rstrip() for strip in strips]
-
-
-def text(app: FusetuiApp) -> str:
-    return "\n".join(lines(app))
-
-
-def said(app: FusetuiApp) -> list[str]:
-    """The notices in the corner."""
-    return [str(note.message) for note in app._notifications]
 
 
 # Line two
