@@ -19,6 +19,7 @@ import pyarrow as pa
 from fusetui.sources.load_device import CHUNK_NS, Device
 from fusetui.sources.load_rows import PLAN, Columns, Rows, to_batch
 from fusetui.sources.load_work import ROWS_PER_REQUEST, SLOW_CORE
+from fusetui.sources.pace import Pace
 from fusetui.sources.spec import OpenOptions, parameters
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.header import Header
@@ -28,7 +29,6 @@ NAMES: Final = ("load",)
 SYNTAX: Final = "load, load:rate=200000,devices=2: made-up load"
 
 _ROWS_PER_POLL: Final = 250_000
-_FARTHEST_BEHIND_NS: Final = 2_000_000_000
 _MAX_RATE: Final = 2_000_000.0
 _HISTORY_S: Final = 60.0
 
@@ -65,24 +65,20 @@ class LoadSource:
         self.generation = 0
         self.transport: Transport | None = None
         self._rows = Rows(Device(seed, rate / ROWS_PER_REQUEST, devices * cores), devices, cores)
-        self._history_ns = int(history_s * 1e9)
-        self._start_ns = time.time_ns() - self._history_ns if start_ns is None else start_ns
-        self._speed = speed
-        self._monotonic_ns = monotonic_ns
-        self._began_ns = monotonic_ns() - int(self._history_ns / speed)
+        self._pace = Pace(start_ns=start_ns, history_s=history_s, speed=speed, monotonic_ns=monotonic_ns)
         self._closed = threading.Event()
         self._taken = self._batches = 0
 
     def poll(self, timeout_s: float) -> Sequence[pa.RecordBatch]:
-        wait_s = (self._rows.position_ns + CHUNK_NS - self._target_ns()) / self._speed / 1e9
+        wait_s = self._pace.until_s(self._rows.position_ns + CHUNK_NS)
         if wait_s > 0:
             self._closed.wait(min(wait_s, timeout_s))
         if self._closed.is_set():
             return ()
         parts: list[Columns] = []
         rows = 0
-        self._forgive()
-        target_ns = self._target_ns()
+        self._pace.forgive(self._rows.position_ns)
+        target_ns = self._pace.target_ns()
         while self._rows.position_ns + CHUNK_NS <= target_ns and rows < _ROWS_PER_POLL:
             step = self._rows.step()
             parts += step
@@ -91,11 +87,11 @@ class LoadSource:
             return ()
         self._taken += rows
         self._batches += 1
-        return (to_batch(parts, self._start_ns),)
+        return (to_batch(parts, self._pace.start_ns),)
 
     def now_ns(self) -> int | None:
         position_ns = self._rows.position_ns
-        return self._start_ns + position_ns if position_ns else None
+        return self._pace.start_ns + position_ns if position_ns else None
 
     def health(self) -> SourceHealth:
         return SourceHealth(
@@ -109,16 +105,6 @@ class LoadSource:
 
     def close(self) -> None:
         self._closed.set()
-
-    def _target_ns(self) -> int:
-        return int((self._monotonic_ns() - self._began_ns) * self._speed)
-
-    def _forgive(self) -> None:
-        """Let wall time lost to a slow machine or a suspended terminal be lost, not caught up with."""
-        if self._rows.position_ns < self._history_ns:
-            return
-        behind_ns = int((self._target_ns() - self._rows.position_ns) / self._speed)
-        self._began_ns += max(0, behind_ns - _FARTHEST_BEHIND_NS)
 
 
 def open_spec(spec: str, options: OpenOptions) -> LoadSource:

@@ -20,6 +20,7 @@ from fusetui.accelerator.errors import AcceleratorError
 from fusetui.accelerator.scenario.build import Round, Run
 from fusetui.accelerator.scenario.parse import load_scenario
 from fusetui.accelerator.scenario.spec import Log, Scenario
+from fusetui.sources.pace import Pace
 from fusetui.sources.simulated_header import SOURCE, header_of
 from fusetui.sources.simulated_steps import STEP_NS, Steps
 from fusetui.sources.spec import OpenOptions, words
@@ -31,7 +32,6 @@ SYNTAX: Final = "sim, sim:scenario=burst,seed=3,speed=2: a simulated accelerator
 DEFAULT_SCENARIO: Final = "serving"
 
 _STEPS_PER_POLL: Final = 20
-_FARTHEST_BEHIND_NS: Final = 2_000_000_000
 _HISTORY_S: Final = 60.0
 
 
@@ -57,25 +57,21 @@ class SimulatedSource:
         self.header = header_of(run, "epoch")
         self.generation = 0
         self.transport: Transport | None = None
-        self._history_ns = int(history_s * 1e9)
-        self._start_ns = time.time_ns() - self._history_ns if start_ns is None else start_ns
+        self._pace = Pace(start_ns=start_ns, history_s=history_s, speed=speed, monotonic_ns=monotonic_ns)
         self._ahead = Ahead(run.rounds())
-        self._steps = Steps(run, self._ahead, self._start_ns)
+        self._steps = Steps(run, self._ahead, self._pace.start_ns)
         self._title = run.scenario.title
-        self._speed = speed
-        self._monotonic_ns = monotonic_ns
-        self._began_ns = monotonic_ns() - int(self._history_ns / speed)
         self._closed = threading.Event()
         self._taken = self._batches = 0
 
     def poll(self, timeout_s: float) -> Sequence[pa.RecordBatch]:
-        wait_s = (self._steps.position_ns + STEP_NS - self._target_ns()) / self._speed / 1e9
+        wait_s = self._pace.until_s(self._steps.position_ns + STEP_NS)
         if wait_s > 0:
             self._closed.wait(min(wait_s, timeout_s))
         if self._closed.is_set():
             return ()
-        self._forgive()
-        steps = min((self._target_ns() - self._steps.position_ns) // STEP_NS, _STEPS_PER_POLL)
+        self._pace.forgive(self._steps.position_ns)
+        steps = min((self._pace.target_ns() - self._steps.position_ns) // STEP_NS, _STEPS_PER_POLL)
         known = self._steps.known_steps
         if steps > known and not self._ahead.wait(0.0 if known else timeout_s):
             steps = known
@@ -88,7 +84,7 @@ class SimulatedSource:
 
     def now_ns(self) -> int | None:
         position_ns = self._steps.position_ns
-        return self._start_ns + position_ns if position_ns else None
+        return self._pace.start_ns + position_ns if position_ns else None
 
     def health(self) -> SourceHealth:
         return SourceHealth(
@@ -103,16 +99,6 @@ class SimulatedSource:
     def close(self) -> None:
         self._closed.set()
         self._ahead.close()
-
-    def _target_ns(self) -> int:
-        return int((self._monotonic_ns() - self._began_ns) * self._speed)
-
-    def _forgive(self) -> None:
-        """Let wall time lost to a slow machine or a suspended terminal be lost, not caught up with."""
-        if self._steps.position_ns < self._history_ns:
-            return
-        behind_ns = int((self._target_ns() - self._steps.position_ns) / self._speed)
-        self._began_ns += max(0, behind_ns - _FARTHEST_BEHIND_NS)
 
 
 class Ahead:
