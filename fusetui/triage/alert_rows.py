@@ -1,0 +1,66 @@
+"""The rows that alerts look at: the newest of a stretch of time, and a store of them for who has no window."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from fusetui.analysis.expression.rows import Rows
+from fusetui.telemetry.eventtime import event_time_ns
+from fusetui.telemetry.header import Header
+
+MAX_ROWS: Final = 100_000
+"""Most rows a look takes, the newest: a look costs about a tenth of a second then."""
+
+
+def newest_rows(batches: Sequence[pa.RecordBatch], header: Header, now_ns: int, over_ns: int) -> Rows:
+    """The rows with an event time in (now_ns - over_ns, now_ns], at most MAX_ROWS of the newest batches.
+
+    Rows without any time (open work) are taken as they come. batches are oldest first.
+    """
+    kept: list[pa.RecordBatch] = []
+    room = MAX_ROWS
+    for batch in reversed(batches):
+        if room <= 0:
+            break
+        event = event_time_ns(batch)
+        inside = ((event > now_ns - over_ns) & (event <= now_ns)) | (event == 0)
+        taken = batch if inside.all() else batch.filter(pa.array(inside))
+        if len(taken) > room:
+            taken = taken.slice(len(taken) - room)
+        if len(taken):
+            kept.append(taken)
+            room -= len(taken)
+    notes = () if room > 0 else (f"only the newest {MAX_ROWS:,} rows are looked at",)
+    return Rows(kept[::-1], header, notes)
+
+
+class RecentBatches:
+    """The batches of the last `over_ns`, bounded in rows: what a headless command keeps for its alerts."""
+
+    def __init__(self, over_ns: int) -> None:
+        self._over_ns = over_ns
+        self._kept: deque[tuple[int, pa.RecordBatch]] = deque()
+        self._rows = 0
+        self.newest_ns: int | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take in a canonical batch."""
+        if not len(batch):
+            return
+        last = int(event_time_ns(batch).max())
+        if last:
+            self.newest_ns = last if self.newest_ns is None else max(self.newest_ns, last)
+        self._kept.append((last, batch))
+        self._rows += len(batch)
+        floor = (self.newest_ns or 0) - self._over_ns
+        while len(self._kept) > 1 and (self._kept[0][0] <= floor or self._rows - len(self._kept[0][1]) >= MAX_ROWS):
+            self._rows -= len(self._kept.popleft()[1])
+
+    @property
+    def batches(self) -> list[pa.RecordBatch]:
+        """Oldest first."""
+        return [batch for _, batch in self._kept]
