@@ -87,8 +87,8 @@ _SGLANG: Final = [
     *_gauges("sglang_", {
         "num_running_reqs": "requests running", "num_queue_reqs": "requests waiting",
         "num_retracted_reqs": "requests retracted", "num_paused_reqs": "requests paused",
-        "gen_throughput": "generation throughput",
     }),
+    Family("sglang_gen_throughput", "gauge", "generation throughput", "tokens/s"),
     *_shares("sglang_", {"token_usage": "kv cache used", "cache_hit_rate": "prefix cache hit rate"}),
     *_counts("sglang_", {"prompt_tokens": "prompt tokens", "generation_tokens": "generation tokens"}),
     *_counts("sglang_", {"cuda_graph_passes": "graph passes"}, "mode"),
@@ -169,8 +169,9 @@ _OTEL: Final = [
 _LLAMACPP: Final = [
     *_gauges("llamacpp_", {
         "requests_processing": "requests running", "requests_deferred": "requests waiting",
-        "prompt_tokens_seconds": "prompt throughput", "predicted_tokens_seconds": "generation throughput",
     }),
+    Family("llamacpp_prompt_tokens_seconds", "gauge", "prompt throughput", "tokens/s"),
+    Family("llamacpp_predicted_tokens_seconds", "gauge", "generation throughput", "tokens/s"),
     *_shares("llamacpp_", {"kv_cache_usage_ratio": "kv cache used"}),
     *_counts("llamacpp_", {"prompt_tokens": "prompt tokens", "tokens_predicted": "generation tokens"}),
 ]  # fmt: skip
@@ -185,7 +186,14 @@ _DCGM: Final = [
         ("DEV_POWER_USAGE", "power", "W", 1.0), ("DEV_SM_CLOCK", "sm clock", "MHz", 1.0),
         ("DEV_MEM_CLOCK", "memory clock", "MHz", 1.0), ("DEV_GPU_TEMP", "temperature", "°C", 1.0),
         ("DEV_XID_ERRORS", "last xid", "", 1.0),
+        ("PROF_PIPE_FP16_ACTIVE", "fp16 active", "%", 100.0), ("PROF_PIPE_FP32_ACTIVE", "fp32 active", "%", 100.0),
+        ("PROF_PIPE_FP64_ACTIVE", "fp64 active", "%", 100.0),
     )),
+    # Why clocks were held back: by name. The violation counters are left out, their unit differs by version.
+    Family("DCGM_EXP_CLOCK_EVENTS_COUNT", "gauge", "clock events", split="clock_event"),
+    Family("DCGM_EXP_XID_ERRORS_COUNT", "gauge", "xid", split="xid"),
+    # The energy of a second in mJ is its mean power.
+    Family("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", "mean power", "W", 1e-3, "GPU_I_ID"),
 ]  # fmt: skip
 
 FAMILIES: Final = {
