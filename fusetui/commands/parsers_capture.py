@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fusetui.commands.formats import ListFormats
+from fusetui.commands.limits import retention, rotation
 from fusetui.commands.options import (
     Commands,
     duration,
@@ -15,8 +17,9 @@ from fusetui.commands.options import (
 
 
 def replay(commands: Commands) -> None:
-    command = commands.add_parser("replay", help="open captures: the contract's own files, PyTorch profiler JSON(.gz)")
+    command = commands.add_parser("replay", help="open captures of any known tool: files, folders, archives")
     command.add_argument("trace", nargs="+", help="file, or sample:NAME; several files are ranks of one run")
+    command.add_argument("--formats", action=ListFormats, help="list what opens, and end")
     command.add_argument("--speed", type=speed, metavar="X", help="play from the start at this speed, 0.1 to 1000")
     command.add_argument("--from", dest="from_", metavar="T", help="begin at 03:10:41.2, 37%% or 12.5s")
     command.add_argument("--to", metavar="T", help="end there")
@@ -70,11 +73,29 @@ def snapshot(commands: Commands) -> None:
 def record(commands: Commands) -> None:
     command = commands.add_parser("record", help="record a live source as Arrow stream segments")
     command.add_argument("source", help="host, sim, -, unix:PATH, tcp:HOST:PORT, or a pipe")
-    command.add_argument("-o", "--output", required=True, metavar="FILE", help="first segment, e.g. night.arrows")
-    command.add_argument("--for", dest="for_ns", type=duration, metavar="D", help="stop after this long")
-    command.add_argument("--segment-bytes", type=size, default=256 << 20, metavar="SIZE", help="rotate after this much")
     command.add_argument(
-        "--segment-time", type=duration, default=3600 * 10**9, metavar="D", help="rotate after this long"
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="night.arrows: one recording; a folder, like night/: a recording that every start goes on with",
+    )
+    command.add_argument("--for", dest="for_ns", type=duration, metavar="D", help="stop after this long")
+    command.add_argument(
+        "--rotate",
+        type=rotation,
+        action="append",
+        default=[],
+        metavar="AMOUNT",
+        help="next segment after 256MB or 1h, whichever comes first (the defaults); may be given twice",
+    )
+    command.add_argument(
+        "--keep",
+        type=retention,
+        action="append",
+        default=[],
+        metavar="AMOUNT",
+        help="of a folder, keep the newest 2GB, 24h or 100 (segments); default: everything",
     )
     command.add_argument("--force", action="store_true", help="overwrite existing files")
     socket_options(command)

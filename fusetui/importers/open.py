@@ -21,8 +21,9 @@ from fusetui.importers.archive import kind_of, unpacked
 from fusetui.importers.bytestream import GZIP_MAGIC, head_of
 from fusetui.importers.capture import Capture, Importer
 from fusetui.importers.folders import files_in, join, one_format, read_all, read_folder
-from fusetui.importers.foreign import name_of
+from fusetui.importers.foreign import recognised
 from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.folder import folder_segments
 from fusetui.telemetry.open import PARQUET_MAGIC, is_contract, open_trace
 from fusetui.telemetry.source import Trace
 from fusetui.telemetry.spool import SpooledTrace
@@ -62,6 +63,8 @@ def open_capture(paths: Sequence[Path], *, memory_bytes: int, isolate: bool = Fa
 
 def _open_one(path: Path, memory_bytes: int, isolate: bool) -> Trace:
     if _is_folder(path):
+        if folder_segments(path):
+            return open_trace(path, isolate=isolate)
         return _open_folder(path, path, "a directory", memory_bytes, isolate)
     first = _first_bytes(path)
     if kind := kind_of(path, first):
@@ -172,7 +175,8 @@ def _importer_of(path: Path, *, alone: bool) -> Importer:
     if not alone and is_contract(first):
         raise TelemetryError(str(path), "only profiler traces of the ranks of one job open together", "open it alone")
     head = head_of(path, _SNIFF_BYTES)
-    kind = name_of(head) if head else "nothing in it"
     packed = "gzip of: " if first.startswith(GZIP_MAGIC) else ""
-    known = ", ".join(importer.NAME for importer in importers())
-    raise TelemetryError(str(path), f"{packed}{kind}, which cannot be opened yet", f"opens: Arrow, Parquet, {known}")
+    if not head:
+        raise TelemetryError(str(path), f"{packed}nothing in it", "was the profiler stopped before it wrote?")
+    kind = recognised(head, path)
+    raise TelemetryError(str(path), packed + kind.what, kind.remedy)

@@ -13,7 +13,7 @@ from kineto_samples import MEMORY, rows_of, write
 from test_kineto_fuzz import mutate
 
 from fusetui.importers import iree
-from fusetui.importers.foreign import name_of
+from fusetui.importers.foreign import recognised
 from fusetui.importers.open import open_capture
 from fusetui.telemetry.errors import TelemetryError
 
@@ -102,7 +102,8 @@ def test_what_is_lost_or_unknown_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_other_files_of_iree_are_refused_by_name(tmp_path: Path, content: bytes, named: str) -> None:
-    assert named in name_of(content)
+    kind = recognised(content)
+    assert named in f"{kind.what}; {kind.remedy}"
     path = tmp_path / "x"
     path.write_bytes(content)
     with pytest.raises(TelemetryError, match=named):

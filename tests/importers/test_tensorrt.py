@@ -16,7 +16,7 @@ from test_kineto_fuzz import mutate
 from fusetui.analysis.quantiles import nearest_rank
 from fusetui.importers import tensorrt_layers, tensorrt_times
 from fusetui.importers.bytestream import head_of
-from fusetui.importers.foreign import name_of
+from fusetui.importers.foreign import recognised
 from fusetui.importers.open import open_capture
 from fusetui.telemetry.errors import TelemetryError
 
@@ -121,7 +121,7 @@ def test_layer_durations_that_make_no_sense_are_refused(tmp_path: Path, bad: str
     ],
 )
 def test_files_without_times_are_refused_by_name(tmp_path: Path, text: str, named: str) -> None:
-    assert named in name_of(text.encode())
+    assert named in recognised(text.encode()).what
     with pytest.raises(TelemetryError, match=r"trtexec --exportTimes"):
         open_capture([write(tmp_path / "t.json", text)], memory_bytes=MEMORY)
 
