@@ -8,6 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from fusetui.analysis.coalesce import coalesced
 from fusetui.analysis.expression.rows import Rows
 from fusetui.telemetry.eventtime import event_time_ns
 from fusetui.telemetry.header import Header
@@ -35,7 +36,7 @@ def newest_rows(batches: Sequence[pa.RecordBatch], header: Header, now_ns: int, 
             kept.append(taken)
             room -= len(taken)
     notes = () if room > 0 else (f"only the newest {MAX_ROWS:,} rows are looked at",)
-    return Rows(kept[::-1], header, notes)
+    return Rows(coalesced(kept[::-1], MAX_ROWS), header, notes)
 
 
 class RecentBatches:
