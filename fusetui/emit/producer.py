@@ -1,22 +1,4 @@
-"""Send telemetry to fusetui from any Python program.
-
-    from fusetui.emit import Producer
-
-    with Producer("unix:/tmp/fusetui.sock", source="my-server") as p:
-        p.execution("gemm", enqueue_ns=t0, start_ns=t1, end_ns=t2, stream="decode", core=3)
-        p.request("chat", request=17, enqueue_ns=t0, end_ns=t3, stream="tenant-a")
-        p.counter("power", 312.5, unit="W")
-        p.mark("deploy 42")
-
-Targets: `unix:/path` and `tcp:host:port` (a viewer listens there; the producer connects, and again when the viewer
-goes away and comes back), a file path (written anew), or `-` for standard output. What goes over the wire is a plain
-Arrow IPC stream in the schema of `fusetui.telemetry.schema`, so any language with an Arrow library can send it as
-well. With a token, the ASCII line `FUSETUI-TOKEN <token>` comes before the stream.
-
-The calls only append to a bounded buffer: they never wait for the viewer and never raise for a lost connection.
-Rows that find the buffer full are dropped and counted. `close` waits at most `close_s`.
-Times are integer ns since the Unix epoch; `time.time_ns()` where a time is left out.
-"""
+"""The sending end: rows and batches into a bounded buffer, a thread that sends what is in it."""
 
 from __future__ import annotations
 
@@ -47,6 +29,7 @@ class Producer:
 
     sent     rows handed to the connection
     dropped  rows lost: the buffer was full, the connection broke while they were on their way, or never came
+    connected  whether a viewer reads now
     error    the latest problem, one line
     """
 
@@ -70,6 +53,7 @@ class Producer:
         """
         self.sent = 0
         self.dropped = 0
+        self.connected = False
         self.error = ""
         self._header = header or Header(source=source)
         self._link = Link(target, token)
@@ -130,22 +114,24 @@ class Producer:
         at = time.time_ns() if at_ns is None else at_ns
         self._add(kind=MARK, name=name, start_ns=at, end_ns=at, **columns)
 
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        """A whole batch in the contract's schema. Raises ValueError when it is in another."""
+    def write_batch(self, batch: pa.RecordBatch, *, wait_s: float = 0.0) -> None:
+        """A whole batch in the contract's schema; waits at most `wait_s` for room. Raises ValueError for another."""
         if not batch.schema.equals(SCHEMA):
             raise ValueError("not in the contract's schema; see fusetui.telemetry.schema.build_batch")
         with self._wake:
+            if wait_s > 0:
+                self._wake.wait_for(lambda: self._closing or self._fits(batch.num_rows), wait_s)
             if self._room(batch.num_rows):
                 self._seal()
                 self._batches.append(batch)
-                self._wake.notify()
+                self._wake.notify_all()
 
     def close(self) -> None:
         """Send what is left and end the stream; waits at most `close_s`, then drops the rest."""
         with self._wake:
             self._closing = True
             self._give_up_at = time.monotonic() + self._close_s
-            self._wake.notify()
+            self._wake.notify_all()
         self._thread.join(self._close_s)
         if self._thread.is_alive():
             self._link.abort()
@@ -166,10 +152,13 @@ class Producer:
                 return
             self._rows.append(row)
             if len(self._rows) == 1 or len(self._rows) >= self._batch_rows:
-                self._wake.notify()
+                self._wake.notify_all()
+
+    def _fits(self, rows: int) -> bool:
+        return self._held + rows <= self._buffer_rows
 
     def _room(self, rows: int) -> bool:
-        if self._closing or self._held + rows > self._buffer_rows:
+        if self._closing or not self._fits(rows):
             self.dropped += rows
             return False
         self._held += rows
@@ -219,12 +208,16 @@ class Producer:
                 self._problem(error)
                 self._count(batch, sent=False)
                 encoder = None
-                self._link.drop()
+                self._drop()
         try:
             if encoder is not None:
                 self._link.send(encoder.end())
         except _SEND_ERRORS as error:
             self._problem(error)
+        self._drop()
+
+    def _drop(self) -> None:
+        self.connected = False
         self._link.drop()
 
     def _connect(self) -> Encoder | None:
@@ -239,6 +232,7 @@ class Producer:
                 self._problem(error)
                 self._link.drop()
             else:
+                self.connected = True
                 return encoder
             with self._wake:
                 self._wake.wait_for(lambda: self._closing, _RETRY_S[min(attempt, len(_RETRY_S) - 1)])
@@ -254,6 +248,7 @@ class Producer:
                 self.sent += batch.num_rows
             else:
                 self.dropped += batch.num_rows
+            self._wake.notify_all()
 
     def _problem(self, error: Exception) -> None:
         self.error = f"{self._link.target}: {error or type(error).__name__}"
