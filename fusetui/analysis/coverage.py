@@ -31,6 +31,7 @@ _LOSSES: Final = tuple(
         ),
         ("clock", r"clock error|time 0 and duration 0|usable times|impossible times|no common clock"),
         ("orphans", r"without its launch call|outside any range"),
+        ("graph replay", r"graph launches|graphs are recorded as a whole"),
         ("clipped", r"began before (?:its launch|their enqueue) call"),
         ("overlapping", r"overlaps? (?:its|their) predecessor"),
         ("broken", r"unreadable|not proper JSON|end badly|no rows left out|could (?:not|only) be read|cannot read"),
@@ -76,6 +77,7 @@ class Coverage:
         launch    the join of work with its launch calls
         losses    `kind`, `count` (None: not a count) and `note` of each note of the capture
         truncated, capped  whether the end is missing, or an event limit was reached
+        idle_doubtful      whether the device may have worked while it seems idle, as graphs were replayed
         """
         total = int(self._rows.sum())
         losses = [loss_of(note) for note in notes]
@@ -94,6 +96,7 @@ class Coverage:
             "losses": losses,
             "truncated": any(loss["kind"] == "truncated" for loss in losses),
             "capped": any(loss["kind"] == "event cap" for loss in losses),
+            "idle_doubtful": any(loss["kind"] == "graph replay" for loss in losses),
         }
 
     def _fact(self, fact: Fact, source: str) -> dict[str, Any]:

@@ -23,6 +23,8 @@ def coverage_lines(summary: dict[str, Any]) -> Iterator[str]:
         f"{launch['nodes']:,} graph nodes, {launch['clipped']:,} clipped, {launch['clock_errors']:,} clock errors"
     )
     yield f"complete     {_complete(coverage)}"
+    if coverage["idle_doubtful"]:
+        yield "idle         may be false: the profiler can miss work of graph launches"
     yield f"{'tells':13}{'rows':>13}{'of':>13}{'share':>8}"
     for fact in coverage["facts"]:
         share = DASH if fact["share"] is None else percent(fact["share"]).strip()

@@ -28,6 +28,8 @@ _DEVICE_WORK: Final = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "memcpy",
 _OPERATORS: Final = frozenset({"cpu_op", "operator"})
 _MEMORY: Final = frozenset({"", "cpu_instant_event"})
 _STREAM_ORDER: Final = frozenset({"event_wait", "event_record"})
+_GRAPH_LAUNCH: Final = "GraphLaunch"
+"""Ends the names of calls that replay a graph; only asked whether one left no work, never to join."""
 _STEP = re.compile(r"ProfilerStep#(\d{1,18})\Z")
 _I32_MAX: Final = (1 << 31) - 1
 _NONE: Final = type(None)
@@ -46,6 +48,7 @@ DEVICE: Final = np.dtype(
     ]
 )
 LAUNCH: Final = np.dtype([("correlation", np.int64), ("start", np.int64), ("end", np.int64), ("thread", np.int32)])
+GRAPH_LAUNCH: Final = np.dtype([("correlation", np.int64)])
 OPERATOR: Final = np.dtype([("external", np.int64), ("shape", np.int32)])
 HOST_OPERATOR: Final = np.dtype(
     [("start", np.int64), ("end", np.int64), ("name", np.int32), ("thread", np.int32), ("shape", np.int32)]
@@ -61,6 +64,7 @@ class Events:
     """Columns of one capture, filled window by window; times in ns as written (no base time added).
 
     device, launches, operators, host_operators, steps, counters   tables of the dtypes above; id 0 = none
+    graph_launches            those of the launches whose call replays a graph
     regions, compiles         what `torch.compile` left, see `kineto_compiles`
     names, streams, shapes    words behind the codes; shapes are (dims JSON, types JSON)
     left_out                  counts by reason
@@ -70,6 +74,7 @@ class Events:
         eighth = memory_bytes // 8
         self.device = Rows(DEVICE, eighth)
         self.launches = Rows(LAUNCH, eighth)
+        self.graph_launches = Rows(GRAPH_LAUNCH, eighth // 8)
         self.operators = Rows(OPERATOR, eighth)
         self.host_operators = Rows(HOST_OPERATOR, eighth)
         self.steps = Rows(STEP, eighth)
@@ -144,6 +149,9 @@ class Events:
         real = correlation != 0
         thread = self.streams.codes(_threads(events))
         self.launches.add(correlation=correlation[real], start=start[real], end=end[real], thread=thread[real])
+        if replays := {name for name in set(map(_name, events)) if name.endswith(_GRAPH_LAUNCH)}:
+            replayed = np.array([event.name in replays for event in events], np.bool_)
+            self.graph_launches.add(correlation=correlation[replayed & real])
 
     def add_operators(self, events: list[Event], start: Ints, duration: Ints) -> None:
         shapes = [(bytes(event.args.dims), bytes(event.args.dtypes)) for event in events]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fusetui.importers.kineto_events import Events
-from fusetui.importers.kineto_join import launch_of, outermost, overlaps
+from fusetui.importers.kineto_join import graph_nodes, launch_of, outermost, overlaps
 from fusetui.importers.kineto_stream import EventStream
+from fusetui.importers.worknotes import graph_note
 
 
 def notes_of(events: Events, stream: EventStream) -> list[str]:
@@ -31,12 +34,21 @@ def _work(events: Events) -> list[str]:
         nested = len(operators) - int(outermost(operators).sum())
         return [f"no device work in it: outermost host operators are shown, nested ones left out: {nested:,}"]
     notes = []
-    orphans = int((launch_of(device, events.launches.table()) < 0).sum())
+    launch = launch_of(device, events.launches.table())
+    orphans = int((launch < 0).sum())
     if orphans:
         notes.append(f"device work without its launch call in the capture: {orphans:,} of {len(device):,}")
     overlapping = overlaps(device)
     if overlapping:
         notes.append(f"device work that overlaps its predecessor on the same stream: {overlapping:,}")
+    if nodes := int(np.count_nonzero(graph_nodes(device, launch) >= 0)):
+        notes.append(graph_note(nodes))
+    replays = np.unique(events.graph_launches.table()["correlation"])
+    if bare := len(replays) - int(np.isin(replays, device["correlation"]).sum()):
+        notes.append(
+            f"graph launches without any device work in the capture: {bare:,} of {len(replays):,}; "
+            "the device may have run them while it seems idle"
+        )
     return notes
 
 

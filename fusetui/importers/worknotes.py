@@ -31,8 +31,16 @@ def work_notes(work: Any, calls: Any, launch: Ints, nodes: Ints) -> list[str]:
         if wrong:
             notes.append(f"device work that began before its launch call did (clock error): {wrong:,}")
     if graph := int(np.count_nonzero(nodes >= 0)):
-        notes.append(f"device work of graph launches, only the first of a stream waits: {graph:,}")
+        notes.append(graph_note(graph))
     queued = work if bool((work["stream"] >= 0).all()) else work[work["stream"] >= 0]
     if overlapping := overlaps(queued):
         notes.append(f"device work that overlaps its predecessor on the same stream: {overlapping:,}")
     return notes
+
+
+def graph_note(nodes: int) -> str:
+    """What graph launches do to waits and to idle time."""
+    return (
+        f"device work of graph launches, only the first of a stream waits: {nodes:,}; "
+        "idle time between the others may be false, as profilers miss kernels of a replay"
+    )

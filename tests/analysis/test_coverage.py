@@ -60,6 +60,11 @@ def test_the_option_is_that_of_the_tool(source: str, option: str | None) -> None
         ("the log does not know the chip's clock: times are cycles, not ns", "units", None),
         ("slices inside others of their thread left out: 12", "left out", 12),
         ("no API calls in it, so no queue wait: record with --hip-trace too", "not recorded", None),
+        ("device work of graph launches, only the first of a stream waits: 1,566; idle time between the others may be "
+         "false, as profilers miss kernels of a replay", "graph replay", 1566),
+        ("graph launches without any device work in the capture: 2 of 9; the device may have run them while it seems "
+         "idle", "graph replay", 2),
+        ("CUDA graphs are recorded as a whole: --cuda-graph-trace=node records their kernels", "graph replay", None),
         ("kernels ran again for each pass of counters: 6 runs are shown", "remark", 6),
     ],
 )  # fmt: skip
@@ -73,3 +78,5 @@ def test_a_missing_end_and_a_limit_are_flags() -> None:
     told = summary("onnxruntime", "the profiler stops at 1,000,000 events: what ran later is not in it")
     assert (told["truncated"], told["capped"]) == (False, True)
     assert summary("kineto")["losses"] == []
+    assert summary("kineto")["idle_doubtful"] is False
+    assert summary("kineto", "graph launches without any device work in the capture: 1 of 1")["idle_doubtful"] is True
