@@ -103,6 +103,23 @@ def record(commands: Commands) -> None:
     command.set_defaults(module="record")
 
 
+def stream(commands: Commands) -> None:
+    command = commands.add_parser("stream", help="send a live source to a viewer, also on another machine")
+    command.add_argument("source", help="host, sim, -, devices, a metrics page, …: whatever `fusetui live` takes")
+    command.add_argument(
+        "--to",
+        required=True,
+        metavar="ADDRESS",
+        help="where `fusetui live` listens: tcp:HOST:PORT, unix:PATH, or grpc://HOST:PORT[/NAME] (Arrow Flight);"
+        " offer:HOST:PORT[/NAME] waits for `fusetui live grpc://…` instead",
+    )
+    command.add_argument("--host", metavar="NAME", help="what to call this machine (default: its own name)")
+    command.add_argument("--for", dest="for_ns", type=duration, metavar="D", help="stop after this long")
+    socket_options(command)
+    source_options(command)
+    command.set_defaults(module="stream")
+
+
 def export(commands: Commands) -> None:
     command = commands.add_parser("export", help="convert a capture to other formats, also of trace viewers")
     command.add_argument("trace", nargs="+", help="file, or sample:NAME")

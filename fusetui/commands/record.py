@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from fusetui.analysis.filter import Filter, FilterError, parse_filter
 from fusetui.commands.inputs import open_live, say
+from fusetui.commands.limits import keep_limits, segment_limits
+from fusetui.telemetry.reel import Reel
 from fusetui.telemetry.source import Source
 from fusetui.telemetry.tape import Tape
 
@@ -47,45 +49,68 @@ def run(args: argparse.Namespace) -> int:
     except FilterError as error:
         say(f"fusetui: --filter\n{error}")
         return EXIT_USAGE
+    if args.keep and not _is_folder(args.output):
+        say("fusetui: --keep is for a recording in a folder: -o FOLDER/")
+        return EXIT_USAGE
     stop = _Until(args.for_ns)
     source = open_live(args.source, args)
     try:
-        tape = Tape(
-            Path(args.output),
-            source,
-            max_bytes=args.segment_bytes,
-            max_seconds=args.segment_time / 1e9,
-            overwrite=args.force,
-        )
+        tape = _open_tape(source, args)
         _pump(source, tape, keep, stop)
         tape.close()
+        _tell(tape)
     finally:
         source.close()
     return _outcome(source, tape, args)
 
 
-def _next(source: Source, stop: _Until) -> Sequence[pa.RecordBatch]:
+def _is_folder(output: str) -> bool:
+    """A folder that is there, or a name that is not a file's."""
+    return output.endswith("/") or not Path(output).suffix or Path(output).is_dir()
+
+
+def _open_tape(source: Source, args: argparse.Namespace) -> Tape | Reel:
+    max_bytes, max_seconds = segment_limits(args.rotate)
+    path = Path(args.output)
+    if _is_folder(args.output):
+        return Reel(path, source, max_bytes=max_bytes, max_seconds=max_seconds, keep=keep_limits(args.keep))
+    return Tape(path, source, max_bytes=max_bytes, max_seconds=max_seconds, overwrite=args.force)
+
+
+def _next(source: Source, tape: Tape | Reel, stop: _Until) -> Sequence[pa.RecordBatch]:
     """The next batches; none when it is time to stop or the source has ended."""
     while not stop:
         batches = source.poll(0.2)
         if batches or source.health().state in _ENDED:
             return batches
+        _tell(tape)
     return ()
 
 
-def _pump(source: Source, tape: Tape, keep: Filter | None, stop: _Until) -> None:
+def _pump(source: Source, tape: Tape | Reel, keep: Filter | None, stop: _Until) -> None:
     """Write until `stop`; what had already come by then is written too."""
     while not tape.failed:
-        batches = _next(source, stop) or source.poll(0.0)
+        batches = _next(source, tape, stop) or source.poll(0.0)
         for batch in batches:
             tape.write(batch if keep is None else keep.apply(batch))
+        _tell(tape)
         if stop or not batches:
             return
 
 
-def _outcome(source: Source, tape: Tape, args: argparse.Namespace) -> int:
+def _tell(tape: Tape | Reel) -> None:
+    """Say what happened to a recording that goes on all the same."""
+    if isinstance(tape, Reel):
+        tape.tick()
+        for line in tape.take_lines():
+            say(f"fusetui: {line}")
+
+
+def _outcome(source: Source, tape: Tape | Reel, args: argparse.Namespace) -> int:
     health = source.health()
     losses = f"dropped {health.dropped_rows:,}, rejected {health.rejected_batches:,} batches"
+    if isinstance(tape, Reel):
+        losses += f", not written {tape.lost:,}"
     say(f"recorded {tape.rows:,} events to {args.output}, {losses}")
     if tape.failed:
         say(f"fusetui: {tape.failed}")

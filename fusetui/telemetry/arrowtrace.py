@@ -1,4 +1,4 @@
-"""A capture in Arrow IPC form as a Trace: one file, or the segments of a rotated recording."""
+"""A capture in Arrow IPC form as a Trace: one file, or the segments of a rotated recording, also of many runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from fusetui.telemetry.chain import Chain, FolderChain, RunChain, joining_note
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.eventtime import event_time_ns
 from fusetui.telemetry.gate import dropped_rows_note
@@ -24,11 +25,6 @@ GROWING_S: Final = 10.0
 _MAX_NOTED: Final = 20
 
 
-def segment_path(first: Path, number: int) -> Path:
-    """`cap.arrows`, `cap.1.arrows`, `cap.2.arrows`, …"""
-    return first if number == 0 else first.with_name(f"{first.stem}.{number}{first.suffix}")
-
-
 class ArrowTrace:
     """Batches of IPC stream segments or of one IPC file; see `fusetui.telemetry.source.Trace`. Thread-safe."""
 
@@ -37,23 +33,30 @@ class ArrowTrace:
         self._path = path
         self._limits = limits
         self._lock = threading.RLock()
-        self._segments = [StreamFile(path, limits)]
+        self._segment_notes: list[str] = []
+        self._over = False
+        self._chain: Chain = FolderChain(path) if path.is_dir() else RunChain(path)
+        first, segment = self._first_segment()
+        self._paths = [first]
+        self._segments = [segment]
         self._sidecars: list[dict[int, Entry]] = []
         self._places: list[tuple[int, BatchAt]] = []
         self._known = [0]
         self._times: list[tuple[int, int, int]] = []
         self._bad: dict[int, str] = {}
         self._dropped: dict[int, int] = {}
-        self._segment_note = ""
         self._active = 0
         self.header = self._segments[0].header
         self._recording = self._segments[0].recording
+        self._walked = first
         self.refresh()
 
     @property
     def complete(self) -> bool:
         with self._lock:
             last = self._segments[-1]
+            if self._chain.many_runs:
+                return last.age_s >= GROWING_S
             # A recording creates its next segment before it ends the one before, and refresh() would have joined it.
             return last.ended or bool(last.damage) or last.age_s >= GROWING_S
 
@@ -61,8 +64,7 @@ class ArrowTrace:
     def notes(self) -> Sequence[str]:
         with self._lock:
             lines = [line for segment in self._segments if (line := _ending(segment))]
-            if self._segment_note:
-                lines.append(self._segment_note)
+            lines += self._segment_notes[:_MAX_NOTED]
             if self._dropped:
                 lines.append(dropped_rows_note(self._path.name, sum(self._dropped.values())))
             bad = list(self._bad.values())
@@ -112,6 +114,18 @@ class ArrowTrace:
             for segment in self._segments:
                 segment.release()
 
+    def _first_segment(self) -> tuple[Path, StreamFile]:
+        path = self._chain.first()
+        while True:
+            try:
+                return path, StreamFile(path, self._limits)
+            except TelemetryError as error:
+                later = self._chain.following(path) if self._chain.many_runs else None
+                if later is None:
+                    raise
+                self._segment_notes.append(f"not joined: {error}")
+                path = later
+
     def _collect(self) -> None:
         number = len(self._segments) - 1
         batches = self._segments[number].batches
@@ -119,11 +133,12 @@ class ArrowTrace:
         self._known[number] = len(batches)
 
     def _next_segment(self) -> bool:
+        """Join the next one; False when there is none yet."""
         last = self._segments[-1]
-        if last.is_file or self._segment_note:
+        if last.is_file or self._over:
             return False
-        path = segment_path(self._path, len(self._segments))
-        if not path.exists():
+        path = self._chain.following(self._walked)
+        if path is None:
             return False
         # The writer made the next one, so this one is whole now.
         last.scan()
@@ -131,25 +146,41 @@ class ArrowTrace:
         try:
             following = StreamFile(path, self._limits)
         except TelemetryError as error:
-            if path.stat().st_size > 0:
-                self._segment_note = f"not joined: {error}"
-            return False
-        if following.recording != self._recording:
-            self._segment_note = f"not joined: {path.name} belongs to another recording"
+            return self._not_joined(path, str(error))
+        if not self._chain.many_runs and following.recording != self._recording:
             following.release()
-            return False
+            return self._not_joined(path, f"{path.name} belongs to another recording")
+        if self._chain.many_runs and (note := joining_note(last, following)):
+            self._segment_notes.append(note)
         if len(self._segments) - 1 != self._active:
             last.release()
         self._segments.append(following)
+        self._paths.append(path)
+        self._walked = path
         self._known.append(0)
+        return True
+
+    def _not_joined(self, path: Path, why: str) -> bool:
+        """Leave a segment out; True when there is one behind it to look at."""
+        if not self._chain.many_runs:
+            if path.stat().st_size > 0:
+                self._segment_notes.append(f"not joined: {why}")
+                self._over = True
+            return False
+        if self._chain.following(path) is None:
+            # Perhaps it has only just been made.
+            return False
+        self._segment_notes.append(f"not joined: {why}")
+        self._walked = path
         return True
 
     def _locate(self, number: int) -> tuple[int, int, int]:
         """First and last event time and rows of a batch: from the sidecar when it agrees, else by reading it."""
         segment, place = self._places[number]
         while len(self._sidecars) <= segment:
-            path = sidecar_path(segment_path(self._path, len(self._sidecars)))
-            self._sidecars.append(read_sidecar(path, self._recording) if self._recording else {})
+            at = len(self._sidecars)
+            recording = self._segments[at].recording
+            self._sidecars.append(read_sidecar(sidecar_path(self._paths[at]), recording) if recording else {})
         entry = self._sidecars[segment].get(place.start)
         if entry is not None and entry[0] == place.rows and entry[1] <= entry[2]:
             return entry[1], entry[2], place.rows

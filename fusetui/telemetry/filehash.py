@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from fusetui.telemetry.arrowtrace import segment_path
+from fusetui.telemetry.chain import segment_path
 from fusetui.telemetry.errors import TelemetryError
 
 _BLOCK: Final = 1 << 20

@@ -9,6 +9,7 @@ from typing import Final
 
 from fusetui.telemetry.arrowtrace import ArrowTrace
 from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.folder import folder_segments
 from fusetui.telemetry.guard import DEFAULT_LIMITS, Limits
 from fusetui.telemetry.source import Trace
 
@@ -22,6 +23,8 @@ def is_contract(magic: bytes) -> bool:
 
 def open_trace(path: Path, *, isolate: bool = False, limits: Limits = DEFAULT_LIMITS) -> Trace:
     """The capture at `path`, never written to. Following segments (`cap.1.arrows`, …) are part of it.
+
+    A folder that `Reel` records into is one capture, from its oldest segment to its newest.
 
     isolate  parse in a child process, for a capture that is not trusted at all
     Errors: TelemetryError when it cannot be opened, is of another format, or does not fit the contract.
@@ -42,6 +45,8 @@ def _magic(path: Path) -> bytes:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
+            if folder_segments(path):
+                return b""
             raise TelemetryError(str(path), "a directory, not a capture", "name the capture files in it")
         if not stat.S_ISREG(status.st_mode):
             raise TelemetryError(str(path), "not a regular file", "use `fusetui live` for pipes and sockets")

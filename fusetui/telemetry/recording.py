@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 import pyarrow as pa
 
-from fusetui.telemetry.arrowtrace import segment_path
+from fusetui.telemetry.chain import segment_path
 from fusetui.telemetry.errors import TelemetryError
-from fusetui.telemetry.eventtime import event_time_ns
 from fusetui.telemetry.header import Header
-from fusetui.telemetry.sidecar import MAGIC, encode_entry, sidecar_path
+from fusetui.telemetry.segment import Segment
 from fusetui.telemetry.streamfile import RECORDING_KEY
 from fusetui.telemetry.writer import Compression, Encoder
 
@@ -48,14 +46,16 @@ class Recorder:
         compression: Compression = "zstd",
         coalesce_rows: int = COALESCE_ROWS,
         coalesce_s: float = COALESCE_S,
+        place: Callable[[int], Path] | None = None,
+        first: int = 0,
     ) -> None:
         """max_bytes, max_seconds  begin the next segment after this much
         overwrite                replace an existing recording, with all its segments
+        place, first             where segment `number` goes, and the number of the first (default: `segment_path`)
         Errors: TelemetryError when a file is in the way or cannot be made.
         """
         self.failed = ""
         self.rows = 0
-        self._path = path
         self._header = header
         self._max_bytes = max_bytes
         self._max_seconds = max_seconds
@@ -66,22 +66,28 @@ class Recorder:
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._pending_since = 0.0
-        self._number = 0
+        self._number = first
+        self._place = place or (lambda number: segment_path(path, number))
         self._closed = False
         self._lock = threading.RLock()
         self._wake = threading.Condition(self._lock)
         try:
             if overwrite:
                 _remove_old(path)
-            elif segment_path(path, 1).exists():
+            elif self._place(first + 1).exists():
                 raise FileExistsError(17, "File exists")
-            self._segment = _Segment(path, self._encoder(), self._recording)
+            self._segment = Segment(self._place(first), self._encoder(), self._recording)
         except FileExistsError:
             raise TelemetryError(str(path), "is there already", "choose another name, or overwrite it") from None
         except OSError as error:
             raise TelemetryError(str(path), f"cannot be written: {error.strerror}") from error
         self._timer = threading.Thread(target=self._flush_in_time, name="fusetui-recorder", daemon=True)
         self._timer.start()
+
+    @property
+    def segment(self) -> int:
+        """Number of the segment being written."""
+        return self._number
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take a canonical batch. Does nothing after a failure or close."""
@@ -147,7 +153,7 @@ class Recorder:
     def _rotate(self) -> None:
         # The next one first: a reader that finds an end marker and no next segment knows the recording is over.
         self._number += 1
-        following = _Segment(segment_path(self._path, self._number), self._encoder(), self._recording)
+        following = Segment(self._place(self._number), self._encoder(), self._recording)
         finished, self._segment = self._segment, following
         finished.finish()
 
@@ -162,76 +168,6 @@ class Recorder:
                     self._wake.wait(left)
                 else:
                     self._flush()
-
-
-class _Segment:
-    """One file being written, with its index."""
-
-    def __init__(self, path: Path, encoder: Encoder, recording: bytes) -> None:
-        self.path = path
-        self.bytes = 0
-        self._encoder = encoder
-        self._began = time.monotonic()
-        # O_APPEND: after cutting half a message off, the end marker must not land where that message ended.
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        self._index = _open_index(path)
-        self._index_write(MAGIC + recording)
-        self._append(encoder.start())
-
-    @property
-    def age_s(self) -> float:
-        return time.monotonic() - self._began
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        for part in self._encoder.parts(batch):
-            start = self.bytes
-            self._append(self._encoder.encode(part))
-            times = event_time_ns(part)
-            self._index_write(encode_entry(start, part.num_rows, int(times.min()), int(times.max())))
-
-    def finish(self) -> None:
-        """End marker, to the disk, closed. Raises OSError; the file is closed all the same."""
-        try:
-            self._append(self._encoder.end())
-            os.fsync(self._fd)
-        finally:
-            os.close(self._fd)
-            if self._index >= 0:
-                os.close(self._index)
-
-    def _append(self, data: bytes) -> None:
-        view = memoryview(data)
-        try:
-            while view:
-                view = view[os.write(self._fd, view) :]
-        except OSError:
-            # Half a message helps nobody: cut back to the last whole one.
-            os.ftruncate(self._fd, self.bytes)
-            raise
-        self.bytes += len(data)
-
-    def _index_write(self, data: bytes) -> None:
-        """The index is only a hint: when it cannot be written it is given up, and the capture goes on."""
-        if self._index < 0:
-            return
-        try:
-            whole = os.write(self._index, data) == len(data)
-        except OSError:
-            whole = False
-        if not whole:
-            os.close(self._index)
-            self._index = -1
-
-
-def _open_index(path: Path) -> int:
-    """An empty index file, over an old one of ours but over nothing else; -1 when it cannot be made."""
-    index = sidecar_path(path)
-    try:
-        if index.exists() and index.read_bytes()[: len(MAGIC)] != MAGIC:
-            return -1
-        return os.open(index, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    except OSError:
-        return -1
 
 
 def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from telemetry_samples import HEADER, numbered, requests
 
-from fusetui.telemetry import recording
 from fusetui.telemetry.arrowtrace import ArrowTrace
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.open import open_trace
@@ -184,7 +183,7 @@ def test_a_full_disk_stops_the_recording_and_says_so(
             return real_write(fd, data[:1000])
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(recording.os, "write", full)
+    monkeypatch.setattr(os, "write", full)
     recorder.write(numbered(100, 100))
     monkeypatch.undo()
     assert recorder.failed == f"{path}: recording stopped: {os.strerror(code)}"
