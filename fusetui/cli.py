@@ -73,6 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
     parsers_capture.live(commands)
     parsers_capture.snapshot(commands)
     parsers_capture.record(commands)
+    parsers_capture.stream(commands)
     parsers_capture.export(commands)
     parsers_capture.slice(commands)
     parsers_model.plan(commands)

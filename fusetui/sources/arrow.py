@@ -16,7 +16,7 @@ from fusetui.sources.arrow_conn import TOKEN_TIMEOUT_S
 from fusetui.sources.arrow_crowd import Crowd, living
 from fusetui.sources.arrow_input import Input, ListenInput, PathInput, check_path
 from fusetui.sources.arrow_listen import Address, Listener, parse_address
-from fusetui.sources.arrow_merge import merge
+from fusetui.sources.arrow_merge import marked, merge
 from fusetui.sources.arrow_queue import BatchQueue
 from fusetui.sources.spec import OpenOptions
 from fusetui.telemetry.eventtime import event_time_ns
@@ -77,7 +77,7 @@ class ArrowSource:
         batches = merge(taken, name_hosts=self._crowd.several)
         if batches:
             self._observe(batches)
-        return batches
+        return [*batches, *marked(self._crowd.marks())]
 
     def now_ns(self) -> int | None:
         if self._newest_ns is None or self.header.clock == "trace" or not self._near_wall:
@@ -92,6 +92,8 @@ class ArrowSource:
         newest_ns, now_ns = self._newest_ns, self.now_ns()
         connected = living(producers)
         state = self._state(connected, [p.state for p in producers])
+        lost = sum(p.state in ("lost", "hung") for p in producers)
+        away = f", {lost} lost" if lost else ""
         refused = f", {self._crowd.refused} refused" if self._crowd.refused else ""
         return SourceHealth(
             name=str(self.address),
@@ -104,7 +106,7 @@ class ArrowSource:
             bad_rows=bad_rows,
             bytes_in=bytes_in,
             lag_ns=None if newest_ns is None or now_ns is None else max(0, now_ns - newest_ns),
-            detail=f"{connected} connected{refused}{self._skew()}",
+            detail=f"{connected} connected{away}{refused}{self._skew()}",
             last_error=self._crowd.last_error(),
             producers=producers,
         )
@@ -133,7 +135,7 @@ class ArrowSource:
             return "failed" if "failed" in states and "ended" not in states and not self._closed else "ended"
         if connected and self._newest_ns is not None:
             return "live"
-        return "waiting"
+        return "reconnecting" if "lost" in states or "hung" in states else "waiting"
 
     def _skew(self) -> str:
         if self._newest_ns is None or self._near_wall or self.header.clock == "trace":

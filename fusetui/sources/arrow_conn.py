@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import socket
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fusetui.sources.arrow_queue import Arrived, BatchQueue
+from fusetui.sources.arrow_watch import HUNG_S, LOST_S, Watch
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.guard import BinaryReader
 from fusetui.telemetry.header import Header
@@ -26,21 +28,31 @@ class Producer:
 
     name    until the header comes where it connected from, then "source@host"
     origin  the host its rows belong to when they name none
+    watch   what it says of itself beside the rows
     earlier_rows, connections  from connections of the same name that ended before
     """
 
-    def __init__(self, peer: str) -> None:
+    def __init__(self, peer: str, connection: socket.socket | None = None) -> None:
+        """connection  to answer on; a producer that leaves it without a word is lost, not ended"""
         self.name = peer
         self.origin = ""
-        self.state: State = "waiting"
         self.detail = ""
+        self.watch = Watch()
         self.earlier_rows = 0
         self.connections = 1
         self.reader: StreamReader | None = None
+        self._state: State = "waiting"
+        self._connection = connection
+
+    @property
+    def state(self) -> State:
+        if self._state != "live" or self.watch.silent_s < HUNG_S:
+            return self._state
+        return "hung" if self.watch.silent_s < LOST_S else "lost"
 
     @property
     def gone(self) -> bool:
-        return self.state in ("ended", "failed")
+        return self._state in ("ended", "failed", "lost")
 
     @property
     def rows(self) -> int:
@@ -48,9 +60,13 @@ class Producer:
 
     def health(self) -> ProducerHealth:
         notes = [self.detail] if self.detail else []
+        notes += self.watch.text()
+        state = self.state
+        if not self.gone and state in ("hung", "lost"):
+            notes.insert(0, f"nothing for {self.watch.silent_s:.0f} s")
         if self.connections > 1:
             notes.append(f"connected {self.connections} times")
-        return ProducerHealth(self.name, self.state, self.earlier_rows + self.rows, "; ".join(notes))
+        return ProducerHealth(self.name, state, self.earlier_rows + self.rows, "; ".join(notes))
 
     def read(self, file: BinaryReader, queue: BatchQueue, admit: Callable[[Producer, Header], None]) -> None:
         """Everything into the queue; never raises for what the input holds.
@@ -59,25 +75,54 @@ class Producer:
         """
         try:
             self.reader = reader = StreamReader(file, self.name)
-            admit(self, reader.header)
-            self.state = "live"
-            seen_bytes = 0
-            for batch in reader:
-                size = max(_BATCH_BYTES + _ROW_BYTES * batch.num_rows, reader.bytes_in - seen_bytes)
-                seen_bytes = reader.bytes_in
-                if not queue.put(Arrived(batch, size, self.origin)):
-                    break
-            self.detail = "" if reader.ended else "ended without the end-of-stream marker"
-            self.state = "ended"
+            header = reader.header
+            self.watch.run = reader.run
+            admit(self, header)
+            self._state = "live"
+            self._take(reader, queue)
+            self._end("" if reader.ended or self.watch.final else "ended without the end-of-stream marker")
         except TelemetryError as error:
-            self.fail(str(error))
+            self._end(str(error)) if isinstance(error.__cause__, OSError) else self.fail(str(error))
         except (OSError, ValueError) as error:  # a socket or pipe that broke, or was closed under us
-            self.fail(f"{self.name}: {error}")
+            self._end(f"{self.name}: {error}")
 
     def fail(self, detail: str) -> None:
         """Show it as failed."""
         self.detail = detail
-        self.state = "failed"
+        self._state = "failed"
+
+    def drop(self) -> None:
+        """Hang up: another connection has taken its place."""
+        if self._connection is not None:
+            with contextlib.suppress(OSError):
+                self._connection.shutdown(socket.SHUT_RDWR)
+
+    def _take(self, reader: StreamReader, queue: BatchQueue) -> None:
+        seen_bytes = seen_rows = 0
+        for batch in reader:
+            size = max(_BATCH_BYTES + _ROW_BYTES * batch.num_rows, reader.bytes_in - seen_bytes)
+            seen_bytes = reader.bytes_in
+            if batch.num_rows:
+                self.watch.waiting(True)
+                if not queue.put(Arrived(batch, size, self.origin)):
+                    return
+                self.watch.waiting(False)
+            rows = reader.rows + reader.bad_rows - seen_rows
+            seen_rows += rows
+            answer = self.watch.heard(rows, reader.stamp)
+            if answer is not None and self._connection is not None:
+                # A sender that does not read its answers must not hold us up.
+                with contextlib.suppress(OSError):
+                    self._connection.send(answer.to_bytes(), socket.MSG_DONTWAIT)
+
+    def _end(self, problem: str) -> None:
+        """Over: whole, or broken off. Before the header came there was nobody to lose."""
+        lost = problem and self._connection is not None and self._state == "live"
+        if lost:
+            self.watch.lost()
+        failed = problem and not lost and self._state != "live"
+        self.detail = problem
+        self._state = "lost" if lost else "failed" if failed else "ended"
 
 
 def check_token(connection: socket.socket, token: str, timeout_s: float = TOKEN_TIMEOUT_S) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from fusetui.sources.arrow_conn import Producer
 from fusetui.telemetry.errors import TelemetryError
@@ -15,6 +15,15 @@ from fusetui.telemetry.source import ProducerHealth
 MAX_PRODUCERS: Final = 64
 _MAX_GONE: Final = 32
 _MAX_ORIGINS: Final = 1024
+_MAX_MARKS: Final = 64
+
+
+class Mark(NamedTuple):
+    """Something that happened to a producer, ns since 1970 on our clock."""
+
+    time_ns: int
+    text: str
+    host: str
 
 
 class Crowd:
@@ -35,6 +44,7 @@ class Crowd:
         self._sources: list[str] = []
         self._forgotten = [0, 0, 0]
         self._last_error = ""
+        self._marks: list[Mark] = []
 
     def join(self, producer: Producer) -> bool:
         """Take one in; False when it is too crowded."""
@@ -67,6 +77,18 @@ class Crowd:
                 self._origins.add(producer.origin)
             self.several = len(self._origins) > 1
 
+    def left(self, producer: Producer) -> None:
+        """Its connection is over."""
+        with self._lock:
+            if producer.watch.lost_ns is not None:
+                self._mark(producer.watch.lost_ns, f"lost {producer.name}", producer.origin)
+
+    def marks(self) -> list[Mark]:
+        """Those made since the last call: producers lost, producers back."""
+        with self._lock:
+            made, self._marks = self._marks, []
+            return made
+
     def health(self) -> tuple[ProducerHealth, ...]:
         """Every producer listed."""
         with self._lock:
@@ -95,14 +117,29 @@ class Crowd:
 
     def _name(self, producer: Producer, name: str) -> None:
         same = [p for p in self._producers if p is not producer and p.name == name]
-        if any(not p.gone for p in same):
-            producer.name = f"{name} ({producer.name})"
-            return
+        for old in same:
+            # A half-open connection: its machine is back before its loss was noticed.
+            if not old.gone and (
+                old.state in ("hung", "lost") or (old.watch.run and old.watch.run == producer.watch.run)
+            ):
+                old.watch.lost()
+                old.drop()
+            elif not old.gone:
+                producer.name = f"{name} ({producer.name})"
+                return
+        producer.name = name
         for old in same:
             producer.earlier_rows += old.earlier_rows + old.rows
             producer.connections += old.connections
+            producer.watch.follow(old.watch)
             self._forget(old)
-        producer.name = name
+            if old.watch.lost_ns is not None and producer.watch.gap is not None:
+                start, end = producer.watch.gap
+                self._mark(end, f"{name} is back after {(end - start) / 1e9:.1f} s", producer.origin)
+
+    def _mark(self, time_ns: int, text: str, host: str) -> None:
+        if self.header.clock == "epoch":
+            self._marks = [*self._marks[-_MAX_MARKS:], Mark(time_ns, text, host)]
 
     def _trim(self) -> None:
         gone = [p for p in self._producers if p.gone]

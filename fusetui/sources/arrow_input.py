@@ -136,12 +136,14 @@ class ListenInput:
             threading.Thread(target=self._serve, args=(connection, peer), name=peer, daemon=True).start()
 
     def _serve(self, connection: socket.socket, peer: str) -> None:
-        producer = Producer(peer)
+        producer = Producer(peer, connection)
         try:
             with connection:
                 if self._welcome(connection, producer):
                     with connection.makefile("rb", BUFFER_BYTES) as file:
                         producer.read(file, self._queue, self._crowd.admit)
+                    if not self._closed.is_set():
+                        self._crowd.left(producer)
         finally:
             self._connections.discard(connection)
 

@@ -7,8 +7,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from fusetui.sources.arrow_crowd import Mark
 from fusetui.sources.arrow_queue import MERGE_ROWS, Arrived
-from fusetui.telemetry.schema import SCHEMA
+from fusetui.telemetry.schema import MARK, SCHEMA, build_batch
 
 _HOST: Final = SCHEMA.get_field_index("host")
 _GROUP_ROWS: Final = 65_536
@@ -44,6 +45,15 @@ def with_host(batch: pa.RecordBatch, origin: str) -> pa.RecordBatch:
     field = SCHEMA.field(_HOST)
     codes = pa.repeat(pa.scalar(0, field.type.index_type), len(host))
     return batch.set_column(_HOST, field, pa.DictionaryArray.from_arrays(codes, pa.array([origin], pa.utf8())))
+
+
+def marked(marks: Sequence[Mark]) -> list[pa.RecordBatch]:
+    """Marks as a batch, none without any."""
+    if not marks:
+        return []
+    times = [mark.time_ns for mark in marks]
+    columns = {"name": [m.text for m in marks], "host": [m.host for m in marks], "start_ns": times, "end_ns": times}
+    return [build_batch({**columns, "kind": MARK})]
 
 
 def _joined(run: list[pa.RecordBatch]) -> list[pa.RecordBatch]:

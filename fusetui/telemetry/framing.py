@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.guard import Limits
+from fusetui.telemetry.stamp import MAX_BYTES, STAMP_KEY
 
 PREFIX_BYTES: Final = 8
 CONTINUATION: Final = 0xFFFFFFFF
@@ -23,6 +24,8 @@ END_OF_STREAM: Final = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 Kind = Literal["schema", "dictionary", "batch"]
 _KINDS: Final[dict[int, Kind]] = {1: "schema", 2: "dictionary", 3: "batch"}
+
+_MAX_CUSTOM: Final = 16
 
 _U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
@@ -41,6 +44,7 @@ class Message:
     delta       the dictionary adds to the one before, rather than replacing it
     compressed  the buffers are compressed
     buffers     offset and length of each buffer in the body, shape (buffers, 2), int64
+    stamp       what a batch's sender says beside it, see `fusetui.telemetry.stamp`; b"": nothing
     """
 
     kind: Kind
@@ -50,6 +54,7 @@ class Message:
     delta: bool = False
     compressed: bool = False
     buffers: npt.NDArray[np.int64] | None = None
+    stamp: bytes = b""
 
 
 def metadata_length(prefix: bytes, where: str, limits: Limits) -> int:
@@ -132,7 +137,31 @@ def _parse(data: bytes) -> Message | None:
         delta=delta,
         compressed=flat_field(data, table, 3) is not None,
         buffers=_buffers(data, table),
+        stamp=_stamp(data, root) if kind == "batch" else b"",
     )
+
+
+def _stamp(data: bytes, root: int) -> bytes:
+    at = flat_field(data, root, 4)
+    if at is None:
+        return b""
+    vector = at + _U32.unpack_from(data, at)[0]
+    for number in range(min(_U32.unpack_from(data, vector)[0], _MAX_CUSTOM)):
+        slot = vector + 4 + 4 * number
+        pair = slot + _U32.unpack_from(data, slot)[0]
+        if _text(data, pair, 0, len(STAMP_KEY)) == STAMP_KEY:
+            return _text(data, pair, 1, MAX_BYTES)
+    return b""
+
+
+def _text(data: bytes, table: int, number: int, limit: int) -> bytes:
+    """A text field of a table; b"" when it is longer than `limit`."""
+    at = flat_field(data, table, number)
+    if at is None:
+        return b""
+    start = at + _U32.unpack_from(data, at)[0]
+    length = _U32.unpack_from(data, start)[0]
+    return data[start + 4 : start + 4 + length] if length <= limit else b""
 
 
 def _buffers(data: bytes, table: int) -> npt.NDArray[np.int64] | None:

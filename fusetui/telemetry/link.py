@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import sys
+from collections.abc import Callable
 from typing import Final
 
 TOKEN_PREFIX: Final = b"FUSETUI-TOKEN "
@@ -65,6 +66,15 @@ class Link:
         view = memoryview(data)
         while view:
             view = view[os.write(self._fd, view) :]
+
+    def receiver(self) -> Callable[[int], bytes]:
+        """Reads what the other side says on this connection, b"" once it has gone.
+
+        It raises OSError, TimeoutError when nothing is said for SEND_S. Raises OSError when the target cannot answer.
+        """
+        if self._socket is None:
+            raise OSError("nobody answers there")
+        return self._socket.recv
 
     def abort(self) -> None:
         """Wake a `send` that waits on another thread; it fails."""

@@ -13,6 +13,8 @@ from fusetui.telemetry.footer import FILE_MAGIC
 from fusetui.telemetry.framing import PREFIX_BYTES, Message, metadata_length, parse_message
 from fusetui.telemetry.guard import DEFAULT_LIMITS, BinaryReader, GuardedReader, Limits, refuse_foreign
 from fusetui.telemetry.header import Header
+from fusetui.telemetry.stamp import RUN_KEY
+from fusetui.telemetry.text import safe_text
 
 _MAX_BAD_IN_A_ROW: Final = 100
 
@@ -28,6 +30,7 @@ class StreamReader:
     streams                  streams begun
     ended                    the last stream ended with its end-of-stream marker
     cut_bytes                bytes of a last message that was not whole
+    run, stamp               what the sender says of the newest stream and batch, see `fusetui.telemetry.stamp`
     """
 
     def __init__(self, file: BinaryReader, where: str, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -44,6 +47,8 @@ class StreamReader:
         self._number = 0
         self.batches = self.rows = self.rejected = self.bad_rows = self.streams = self.cut_bytes = 0
         self.last_error = ""
+        self.stamp = b""
+        self.run = ""
         self.ended = False
 
     @property
@@ -88,6 +93,7 @@ class StreamReader:
         self._number += 1
         if frame.message.kind != "batch" or self._decoder is None:
             raise TelemetryError(where, "a schema in the middle of a stream")
+        self.stamp = frame.message.stamp
         raw = self._decoder.decode(frame, self._chains, self._dictionaries.__getitem__, where)
         batch, bad = self._decoder.gate.conform(raw, where)
         self.batches += 1
@@ -127,7 +133,9 @@ class StreamReader:
         if frame.message.kind != "schema":
             raise TelemetryError(self._where, f"the stream begins with a {frame.message.kind}, not with a schema")
         self._decoder = BatchDecoder(frame, self._where, self._limits)
-        self._header = Header.from_metadata(self._decoder.gate.metadata, self._where)
+        metadata = self._decoder.gate.metadata
+        self._header = Header.from_metadata(metadata, self._where)
+        self.run = safe_text((metadata or {}).get(RUN_KEY, b"").decode("ascii", "replace"), 64)
         self._chains, self._dictionaries, self._dictionary_bytes = {}, {}, 0
         self.streams += 1
         self.ended = False

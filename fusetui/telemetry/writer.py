@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from fusetui.telemetry.framing import PREFIX_BYTES
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import SCHEMA
+from fusetui.telemetry.stamp import STAMP_KEY
 
 Compression = Literal["zstd", "lz4"] | None
 
@@ -72,9 +73,12 @@ class Encoder:
         """The batch in pieces that every reader's limits admit, at most MAX_BATCH_ROWS rows each."""
         return [batch.slice(start, MAX_BATCH_ROWS) for start in range(0, batch.num_rows, MAX_BATCH_ROWS)]
 
-    def encode(self, batch: pa.RecordBatch) -> bytes:
-        """The batch with the dictionaries that changed. Raises pyarrow.ArrowInvalid when it is not in SCHEMA."""
-        self._writer.write_batch(compacted(batch))
+    def encode(self, batch: pa.RecordBatch, stamp: bytes | None = None) -> bytes:
+        """The batch with the dictionaries that changed. Raises pyarrow.ArrowInvalid when it is not in SCHEMA.
+
+        stamp  goes beside the batch, see `fusetui.telemetry.stamp`
+        """
+        self._writer.write_batch(compacted(batch), custom_metadata=None if stamp is None else {STAMP_KEY: stamp})
         return self._take()
 
     def end(self) -> bytes:
