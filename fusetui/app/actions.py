@@ -69,6 +69,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("mark.add", ("b",), "bookmark", "mark", "Bookmark this window with a label", rank=5),
     Action("mark.next", ("n",), "next_mark(1)", "", "Go to the next bookmark", "replay"),
     Action("mark.previous", ("N",), "next_mark(-1)", "", "Go to the bookmark before", "replay"),
+    Action("moment.next", ("a",), "next_moment(1)", "", "Go to the next anomaly: a change, an alert or a mark"),
+    Action("moment.previous", ("A",), "next_moment(-1)", "", "Go to the anomaly before"),
     Action("view.filter", ("slash",), "filter", "filter", "Show only rows that match an expression", rank=3),
     Action("view.clear", ("escape",), "clear", "", "Back from a proof or a walk, out of the zoom, or clear the filter"),
     Action("triage.proof", ("p",), "proof", "", "Go to the proof of what line two says; esc brings back"),

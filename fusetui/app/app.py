@@ -62,6 +62,9 @@ class FusetuiApp(TriageKeys):
             await self.action_show(mark.screen)
         self._did(says)
 
+    def action_next_moment(self, direction: int) -> None:
+        self._did(self.session.next_moment(direction))
+
     def action_filter(self) -> None:
         shown = self.session.feed.snapshot
         value = shown.filter_text if shown else ""

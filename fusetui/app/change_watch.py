@@ -66,7 +66,7 @@ class ChangeWatch:
     """Durations in the order of their ends come in with `add`; one thread.
 
     now      the rise the tail is in, None: it is as usual (or what is usual is not known yet)
-    changes  confirmed rises, in order of time
+    changes  confirmed rises, and when they were over, in order of time
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -163,4 +163,6 @@ class ChangeWatch:
     def _look_if_over(self, now: TailChange) -> None:
         newest = [window.p95_ns for window in self._windows][-BACK:]
         if float(np.median(newest)) <= math.sqrt(now.before_ns * now.after_ns):
+            back = TailChange(self._windows[-BACK].first_ns, now.after_ns, float(np.median(newest)), confirmed=True)
             self.now = None
+            self.changes = [*self.changes[-MOST_CHANGES:], back]

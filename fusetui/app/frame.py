@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from fusetui.analysis.snapshot import Ints, Snapshot
 from fusetui.app.bookmarks import Bookmark
+from fusetui.app.moments import Moment
 from fusetui.app.verdict import Verdict
 
 if TYPE_CHECKING:
     from fusetui.app.causes import CauseBoard
+    from fusetui.app.lookout import Seen
     from fusetui.app.plan_board import PlanBoard
     from fusetui.app.triage_board import TriageBoard
 
@@ -30,6 +32,8 @@ class Frame:
     board        knobs and plans; None before they were first shown
     causes       what caused the tail; None where that is not shown
     triage       what the rules found; None before anything is shown
+    moments      changes, alerts and marks that are known of the whole capture, or so far of a live source
+    watched      what the lookout saw; None where nobody looks out
     recorded     events recorded so far, None when nothing is being recorded; recording_failed: why that stopped
     """
 
@@ -46,6 +50,8 @@ class Frame:
     slowed: bool = False
     bookmarks: Sequence[Bookmark] = ()
     density: Ints | None = None
+    moments: Sequence[Moment] = ()
+    watched: Seen | None = None
     recorded: int | None = None
     recording_failed: str = ""
     board: PlanBoard | None = None

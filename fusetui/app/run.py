@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fusetui.app import terminal
@@ -14,9 +15,12 @@ from fusetui.app.bookmarks import Bookmarks
 from fusetui.app.decisions import Decisions
 from fusetui.app.glyphs import ASCII, BLOCK, BRAILLE, SETS, Glyphs
 from fusetui.app.keymap import keymap_path, load_keymap
+from fusetui.app.lookout import Lookout
 from fusetui.app.session import Feed, Session
 from fusetui.app.shell import Look
 from fusetui.app.themes import DEFAULT, Themes, load_themes
+from fusetui.app.watching import watching
+from fusetui.telemetry.source import Trace
 from fusetui.telemetry.tape import Tape
 from fusetui.telemetry.text import safe_text
 
@@ -37,6 +41,8 @@ def run_app(
     slo_ns: int | None,
     bookmarks_key: str,
     tape: Tape | None = None,
+    trace: Trace | None = None,
+    alerts: str | None = None,
 ) -> int:
     """Show `ingest` until the person leaves; the exit status.
 
@@ -44,6 +50,8 @@ def run_app(
     slo_ns         latency objective that replaces the capture's own, None: keep that
     bookmarks_key  names the capture whose bookmarks these are
     tape           where the source is being recorded to
+    trace          the capture behind a replay, looked through for anomalies
+    alerts         a file of alerts, None: that of the config folder
     """
     refusal = terminal.refusal()
     if refusal is not None:
@@ -59,8 +67,10 @@ def run_app(
         if kept.broken
     ]
     look = Look(themes.usable, chosen, choose_glyphs(glyphs, os.environ), "NO_COLOR" in os.environ)
+    session = Session(ingest, bookmarks, tape, decisions)
+    session.lookout = Lookout(ingest, partial(watching, alerts, bookmarks_key), trace)
     app = FusetuiApp(
-        Session(ingest, bookmarks, tape, decisions),
+        session,
         title=safe_text(title, 200),
         look=look,
         hz=hz,
@@ -72,7 +82,11 @@ def run_app(
         driver_class=terminal.MeteredDriver,
     )
     terminal.remember_modes()
-    app.run(mouse=mouse)
+    session.lookout.start()
+    try:
+        app.run(mouse=mouse)
+    finally:
+        session.lookout.stop()
     return app.return_code or 0
 
 

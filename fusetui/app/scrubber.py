@@ -1,6 +1,8 @@
-"""The line of time: how busy the capture was, the window now shown, bookmarks, marks and the position."""
+"""The line of time: how busy the capture was, the window now shown, bookmarks, marks, anomalies and the position."""
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 from textual import events
@@ -12,6 +14,12 @@ from fusetui.app.canvas import Canvas
 from fusetui.app.frame import Frame
 from fusetui.app.line import Line
 from fusetui.app.palette import Ink
+
+_MARK: Final = ("◆", Ink.WARN)
+_CHANGE: Final = ("●", Ink.BREACH)
+_BACK: Final = ("○", Ink.OK)
+_RAISED: Final = ("▲", Ink.BREACH)
+_CLEARED: Final = ("✓", Ink.OK)
 
 
 class Scrubber(Line):
@@ -64,8 +72,9 @@ def _counts(frame: Frame, snapshot: Snapshot) -> str:
     parts = []
     if frame.bookmarks:
         parts.append(f"⚑{len(frame.bookmarks)}")
-    if snapshot.marks:
-        parts.append(f"◆{len(snapshot.marks)}")
+    for glyph, _ in (_MARK, _CHANGE, _RAISED):
+        n = sum(1 for _, one, _ in _signs(frame, snapshot) if one == glyph)
+        parts += [f"{glyph}{n}"] if n else []
     if snapshot.transport is not None and snapshot.transport.growing:
         parts.append("growing")
     return " ".join(parts)
@@ -81,9 +90,9 @@ def _draw_bar(canvas: Canvas, x: int, width: int, frame: Frame, snapshot: Snapsh
     if snapshot.transport is not None:
         inks[left : right + 1] = Ink.ACCENT
     canvas.paint(x, 0, "".join(ramp[level] for level in levels), inks)
-    for mark in snapshot.marks:
-        if first <= mark.at_ns <= last:
-            canvas.put(x + column(mark.at_ns, first, last, width), 0, "◆", Ink.WARN)
+    for at_ns, glyph, ink in _signs(frame, snapshot):
+        if first <= at_ns <= last:
+            canvas.put(x + column(at_ns, first, last, width), 0, glyph, ink)
     for bookmark in frame.bookmarks:
         if first <= bookmark.t1_ns <= last:
             canvas.put(x + column(bookmark.t1_ns, first, last, width), 0, "⚑", Ink.ACCENT)
@@ -91,6 +100,15 @@ def _draw_bar(canvas: Canvas, x: int, width: int, frame: Frame, snapshot: Snapsh
         if left > 0:
             canvas.put(x + left - 1, 0, "[", Ink.STRONG)
         canvas.put(x + min(right + 1, width - 1), 0, "]", Ink.STRONG)
+
+
+def _signs(frame: Frame, snapshot: Snapshot) -> list[tuple[int, str, int]]:
+    """(time, glyph, ink) of what is worth seeing; what matters most is drawn last, and so seen where it is crowded."""
+    marks = {mark.at_ns for mark in snapshot.marks} | {one.at_ns for one in frame.moments if one.kind == "mark"}
+    found: list[tuple[int, str, int]] = [(at_ns, *_MARK) for at_ns in sorted(marks)]
+    found += [(one.at_ns, *(_CHANGE if one.bad else _BACK)) for one in frame.moments if one.kind == "change"]
+    found += [(one.at_ns, *(_RAISED if one.bad else _CLEARED)) for one in frame.moments if one.kind == "alert"]
+    return found
 
 
 def column(ns: int, first: int, last: int, width: int) -> int:

@@ -10,6 +10,7 @@ from fusetui.analysis.snapshot import Ints, Snapshot
 from fusetui.app import fmt
 from fusetui.app.bookmarks import MAX_LABEL, Bookmark, Bookmarks
 from fusetui.app.decisions import Decision, Decisions
+from fusetui.app.moments import Moment, beside, of_marks
 from fusetui.telemetry.source import Source, Transport
 from fusetui.telemetry.tape import Tape
 from fusetui.telemetry.text import safe_text
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from fusetui.app.lookout import Lookout, Seen
+
 _S: Final = 1_000_000_000
 SPEEDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 WINDOWS_NS: Final = (
     *(size * 10**power for power in range(6, 9) for size in (1, 2, 5)),
     *(seconds * _S for seconds in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)),
 )
+LEAD_SLOTS: Final = 4
+"""How much of what came after a moment is in view once one has jumped to it."""
 DENSITY_BINS: Final = 400
 DENSITY_S: Final = 1.0
 NOT_HERE: Final = "a live source has no past to move in; space holds the view"
@@ -51,6 +56,7 @@ class Session:
     """The view on one source.
 
     tape  where the source is being recorded to, if it is
+    lookout  who watches it, None: nobody
     held  the snapshot a live view stands at while its source goes on, None when it follows
     """
 
@@ -63,8 +69,10 @@ class Session:
         # Without a place of their own they lie in the folder beside that of the bookmarks, under the same name.
         folder = bookmarks.path.parent.with_name("decisions")
         self.decisions = decisions or Decisions(bookmarks.path.stem, folder)
+        self.lookout: Lookout | None = None
         self.held: Snapshot | None = None
         self.held_s = 0.0
+        self._jumped = (0, 0)
         self._density: Ints | None = None
         self._density_s = float("-inf")
 
@@ -76,6 +84,16 @@ class Session:
     def snapshot(self) -> Snapshot | None:
         """What the screen shows: the newest, or the held one."""
         return self.held or self.feed.snapshot
+
+    @property
+    def watched(self) -> Seen | None:
+        """What the lookout saw so far."""
+        return None if self.lookout is None else self.lookout.seen
+
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """Changes, alerts and marks, the same object as long as there are no others."""
+        return () if self.lookout is None else self.lookout.seen.moments
 
     def window_ns(self) -> int:
         """The window's length: the one asked for, else the one shown."""
@@ -177,6 +195,29 @@ class Session:
         self.transport.pause()
         self.transport.seek_ns(mark.t1_ns)
         return mark, f"⚑ {mark.label}" if mark.label else "⚑"
+
+    def next_moment(self, direction: int) -> str:
+        """Go to a neighbour: a change, an alert or a mark; what to say. A live source only tells the newest."""
+        shown = self.snapshot
+        if shown is None:
+            return "no data yet"
+        places = [*self.moments, *of_marks(shown)]
+        if self.transport is None:
+            return f"{_told(max(places), shown)}; {NOT_HERE}" if places else "no anomaly yet"
+        position_ns = self.transport.state().position_ns
+        # After a jump one stands at its moment, wherever the view ends.
+        standing_ns = self._jumped[1] if self._jumped[0] == position_ns else position_ns
+        found = beside(places, standing_ns, direction)
+        if found is None:
+            return f"no anomaly {'after' if direction > 0 else 'before'} this"
+        self.transport.pause()
+        self.transport.seek_ns(found.at_ns + shown.slot_ns * LEAD_SLOTS)
+        self._jumped = self.transport.state().position_ns, found.at_ns
+        return _told(found, shown)
+
+
+def _told(moment: Moment, shown: Snapshot) -> str:
+    return f"{moment.text} · {fmt.moment(moment.at_ns, 3600e9, shown.header.clock).strip()}"
 
 
 def _next(ladder: tuple[float, ...] | tuple[int, ...], value: float, steps: int) -> float:

@@ -22,6 +22,7 @@ from fusetui.app.causes import CauseBoard
 from fusetui.app.detour import Detour
 from fusetui.app.frame import Frame
 from fusetui.app.glyphs import BRAILLE, Glyphs
+from fusetui.app.line_two import LineTwo, failure
 from fusetui.app.pacing import MAX_FORCED_BACKLOG, Pacer, SelfCost
 from fusetui.app.palette import DEFAULT, Palette
 from fusetui.app.panes.triage_pane import TriagePane
@@ -36,8 +37,7 @@ from fusetui.app.screens.triage import TriageScreen
 from fusetui.app.session import Session
 from fusetui.app.themes import FALLBACKS
 from fusetui.app.triage_board import TriageBoard
-from fusetui.app.verdict import Verdict, in_trouble, verdict
-from fusetui.telemetry.text import safe_text
+from fusetui.app.verdict import Verdict, in_trouble
 
 if TYPE_CHECKING:
     from fusetui.analysis.attribution.causes import Causes
@@ -129,7 +129,7 @@ class Shell(App[None], inherit_bindings=False):
         self._answer_until_s = float("-inf")
         self._answers_left = 0
         self._judged: tuple[Snapshot | None, Snapshot | None] = (None, None)
-        self._said: tuple[tuple[object, ...], Verdict] = ((), verdict(None))
+        self._line_two = LineTwo()
         self.triage = TriageBoard(session.decisions, owners)
         self.detours: list[Detour] = []
         for theme in look.themes.values():
@@ -215,15 +215,11 @@ class Shell(App[None], inherit_bindings=False):
             self.tick(now=True)
 
     def _verdict(self, judged: Snapshot | None) -> Verdict:
-        """Line two: what failed, the detour one is on, else the top finding and the numbers."""
+        """Line two, with the key that leads to its proof."""
         if self.session.feed.failed:
-            return Verdict("breach", f"reading stopped: {safe_text(self.session.feed.failed, 300)}")
+            return failure(self.session.feed.failed)
         causes = self._known_causes(judged)
-        triage = self._found(judged, causes)
-        key = (judged, triage, causes)
-        if len(self._said[0]) != len(key) or any(a is not b for a, b in zip(self._said[0], key, strict=True)):
-            self._said = (key, verdict(judged, triage, causes))
-        says = self._said[1]
+        says = self._line_two.says(judged, self._found(judged, causes), causes, self.session.moments)
         if self.detours and not in_trouble(judged):
             return self.detours[-1].says
         if says.finding is None:
@@ -270,6 +266,8 @@ class Shell(App[None], inherit_bindings=False):
             hz=self.pacer.hz,
             slowed=self.pacer.hz < self.pacer.wanted_hz,
             bookmarks=self.session.bookmarks.all,
+            moments=self.session.moments,
+            watched=self.session.watched,
             density=self.session.density(now_s),
             recorded=self.session.tape.rows if self.session.tape else None,
             recording_failed=self.session.tape.failed if self.session.tape else "",

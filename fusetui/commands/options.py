@@ -97,4 +97,5 @@ def screen_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--glyphs", choices=("braille", "block", "ascii"), help="what charts are drawn with")
     command.add_argument("--hz", type=hertz, default=2.0, metavar="N", help="screen refreshes per second, 0.2 to 10")
     command.add_argument("--slo", type=duration, metavar="D", help="latency objective, e.g. 50ms")
+    command.add_argument("--alerts", metavar="FILE", help="alerts to watch (default: alerts.toml in the config folder)")
     command.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")

@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         say(f"fusetui: {error}")
         return 2
-    return watch(replay, args, title=_title(args.trace), bookmarks_key=capture_key(args.trace))
+    return watch(replay, args, title=_title(args.trace), bookmarks_key=capture_key(args.trace), trace=trace)
 
 
 def wait_for_first_batch(trace: Trace) -> None:

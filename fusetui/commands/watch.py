@@ -6,15 +6,22 @@ import argparse
 from pathlib import Path
 
 from fusetui.commands.inputs import rows_bytes, say
-from fusetui.telemetry.source import Source
+from fusetui.telemetry.source import Source, Trace
 from fusetui.telemetry.tape import Tape
 
 
-def watch(source: Source, args: argparse.Namespace, *, title: str, bookmarks_key: str) -> int:
-    """Run the application over `source` until it is left; returns the exit code."""
+def watch(
+    source: Source, args: argparse.Namespace, *, title: str, bookmarks_key: str, trace: Trace | None = None
+) -> int:
+    """Run the application over `source` until it is left; returns the exit code. trace: what a replay plays."""
     from fusetui.analysis.filter import FilterError
     from fusetui.analysis.ingest import Ingest
     from fusetui.app.run import run_app
+
+    if args.alerts:
+        from fusetui.triage.alert_file import load_alerts
+
+        load_alerts(args.alerts)  # a mistake in it is told before the screen is taken
 
     tape = None
     if getattr(args, "record", None):
@@ -39,6 +46,8 @@ def watch(source: Source, args: argparse.Namespace, *, title: str, bookmarks_key
             mouse=not args.no_mouse,
             slo_ns=args.slo,
             bookmarks_key=bookmarks_key,
+            trace=trace,
+            alerts=args.alerts,
         )
     finally:
         ingest.stop()

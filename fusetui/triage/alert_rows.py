@@ -16,6 +16,9 @@ from fusetui.telemetry.header import Header
 MAX_ROWS: Final = 100_000
 """Most rows a look takes, the newest: a look costs about a tenth of a second then."""
 
+OLDER: Final = 32
+"""Batches in a row that are too old, from which on all before them are taken to be."""
+
 
 def newest_rows(batches: Sequence[pa.RecordBatch], header: Header, now_ns: int, over_ns: int) -> Rows:
     """The rows with an event time in (now_ns - over_ns, now_ns], at most MAX_ROWS of the newest batches.
@@ -23,11 +26,12 @@ def newest_rows(batches: Sequence[pa.RecordBatch], header: Header, now_ns: int, 
     Rows without any time (open work) are taken as they come. batches are oldest first.
     """
     kept: list[pa.RecordBatch] = []
-    room = MAX_ROWS
+    room, older = MAX_ROWS, 0
     for batch in reversed(batches):
-        if room <= 0:
+        if room <= 0 or older >= OLDER:
             break
         event = event_time_ns(batch)
+        older = older + 1 if len(event) and int(event.max()) <= now_ns - over_ns else 0
         inside = ((event > now_ns - over_ns) & (event <= now_ns)) | (event == 0)
         taken = batch if inside.all() else batch.filter(pa.array(inside))
         if len(taken) > room:
