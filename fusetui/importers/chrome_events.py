@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from fusetui.importers.chrome_requests import Requests
 from fusetui.importers.chrome_tracks import Tracks
 from fusetui.importers.kineto_stream import EventStream
 from fusetui.importers.kineto_times import ABSENT, MAX_NS, NeedsTextError, to_ns
@@ -19,10 +20,10 @@ SLICE: Final = np.dtype([("start", "i8"), ("end", "i8"), ("name", "i4"), ("track
 EDGE: Final = np.dtype([("time", "i8"), ("name", "i4"), ("track", "i4"), ("begins", "?")])
 MARK: Final = np.dtype([("time", "i8"), ("name", "i4"), ("track", "i4")])
 READING: Final = np.dtype([("time", "i8"), ("value", "f8"), ("name", "i4"), ("track", "i4")])
+_ASYNC: Final = "asynchronous slices"
 _KEYS: Final = 64  # series in one counter event
 _REASONS: Final = {
-    "s": "flows", "t": "flows", "f": "flows", "b": "asynchronous slices", "n": "asynchronous slices",
-    "e": "asynchronous slices", "S": "asynchronous slices", "T": "asynchronous slices", "F": "asynchronous slices",
+    "s": "flows", "t": "flows", "f": "flows", "n": _ASYNC, "S": _ASYNC, "T": _ASYNC, "F": _ASYNC,
 }  # fmt: skip
 
 Ints = npt.NDArray[np.int64]
@@ -36,6 +37,7 @@ class Events:
 
     slices   complete events; `edges` are begins and ends that `paired` joins
     marks, readings  instants and counters
+    requests         asynchronous slices that an export of ours wrote as such
     names, tracks    words behind the codes
     left_out         counts by reason
     seen             all events
@@ -45,6 +47,7 @@ class Events:
         eighth = memory_bytes // 8
         self.slices, self.edges = Rows(SLICE, eighth), Rows(EDGE, eighth)
         self.marks, self.readings = Rows(MARK, eighth), Rows(READING, eighth)
+        self.requests = Requests(eighth)
         self.names, self.tracks = Words(eighth), Tracks()
         self.left_out: Counter[str] = Counter()
         self.seen = 0
@@ -61,7 +64,7 @@ class Events:
         groups: dict[str, list[Any]] = {}
         for event in events:
             groups.setdefault(event.ph if type(event.ph) is str else "", []).append(event)
-        wanted = {phase: groups.get(phase, []) for phase in "XBECiIM"}
+        wanted = {phase: groups.get(phase, []) for phase in "XBECiIMbe"}
         # Times first: nothing of a window may be kept when it must be decoded again.
         starts = {phase: to_ns([event.ts for event in chosen]) for phase, chosen in wanted.items() if phase != "M"}
         took = to_ns([event.dur for event in wanted["X"]])
@@ -77,6 +80,7 @@ class Events:
         for phase in "iI":
             self._add_marks(wanted[phase], starts[phase])
         self._add_readings(wanted["C"], starts["C"])
+        self._add_requests(wanted["b"], starts["b"], wanted["e"], starts["e"])
 
     def _add_complete(self, events: list[Any], start: Ints, took: Ints) -> None:
         good = (start != ABSENT) & (took >= 0) & (start <= MAX_NS - took) & ((start != 0) | (took != 0))
@@ -123,6 +127,14 @@ class Events:
             track=self.tracks.codes([event for _, _, _, event in found]),
         )
 
+    def _add_requests(self, begins: list[Any], began: Ints, ends: list[Any], ended: Ints) -> None:
+        names, tracks = self.names.codes(_names(begins)), self.tracks.codes(begins)
+        for event, at, name, track in zip(begins, began.tolist(), names.tolist(), tracks.tolist(), strict=True):
+            told = event.args if isinstance(event.args, dict) and abs(at) <= MAX_NS else {}
+            self.left_out[_ASYNC] += not self.requests.begin(_key(event), at, name, track, told)
+        for event, at in zip(ends, ended.tolist(), strict=True):
+            self.left_out[_ASYNC] += not self.requests.end(_key(event), at)
+
     def paired(self, *, by_name: bool = False) -> npt.NDArray[Any]:
         """Slices out of begins and ends, one end closing the last open begin of its track; the rest is counted.
 
@@ -146,6 +158,10 @@ class Events:
         found["name"], found["track"] = first["name"][good], first["track"][good]
         self.left_out["that begin or end without the other"] += len(rows) - 2 * len(found)
         return found
+
+
+def _key(event: Any) -> int | str | None:
+    return event.id if isinstance(event.id, (int, str)) else None
 
 
 def _names(events: list[Any]) -> list[Any]:

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from fusetui.importers.chrome_events import Events
 from fusetui.importers.kineto_batches import ABSENT, Columns, Section
 from fusetui.telemetry.header import Clock
-from fusetui.telemetry.schema import COUNTER, EXECUTION, MARK
+from fusetui.telemetry.schema import COUNTER, EXECUTION, MARK, REQUEST
+from fusetui.telemetry.tracknames import NO_STREAM
 
 _EPOCH_SINCE_NS: Final = 10**17
 """March 1973: a later time counts from the epoch, an earlier one from a boot or a profiler start."""
@@ -55,12 +56,19 @@ def found_in(events: Events, *, flat: bool = False, base_ns: int | None = None) 
     host_slices = len(slices) - len(kept)
     whole, overlapping = visible(kept, all_rows=queues[kept["track"]] | flat)
     work = kept[whole]
-    times = [work["start"], marks["time"], readings["time"]]
+    requests = events.requests.table()
+    times = [work["start"], marks["time"], readings["time"], requests["begin"]]
     shift, clock = time_base([int(part.min()) for part in times if len(part)])
     if base_ns is not None:
         shift, clock = base_ns, "epoch"
     sections = _sections(work, marks, readings, devices, shift)
-    words: dict[str, Sequence[str | None]] = {"name": events.names.texts(), "stream": events.tracks.labels()}
+    labels = events.tracks.labels()
+    if len(requests):
+        sections.append(_served(requests, len(labels), shift))
+    queues_served = [None if name == NO_STREAM else name for name in events.tracks.threads()]
+    words: dict[str, Sequence[str | None]] = {
+        "name": events.names.texts(), "stream": [*labels, *queues_served], "shape": events.requests.shapes.texts()
+    }  # fmt: skip
     return Found(sections, words, clock, host_slices, len(kept) - len(work), overlapping)
 
 
@@ -101,6 +109,25 @@ def time_base(earliest: Sequence[int]) -> tuple[int, Clock]:
         return 0, "trace"
     first = min(earliest)
     return (0, "epoch") if first >= _EPOCH_SINCE_NS else (-first, "trace")
+
+
+def _served(requests: Table, first_stream: int, shift: int) -> Section:
+    """Requests; the codes of their streams follow those of the tracks."""
+
+    def columns(rows: Ints) -> Columns:
+        row = requests[rows]
+        begin, waited = row["begin"] + shift, row["wait"] != ABSENT
+        return {
+            "name": row["name"],
+            "enqueue_ns": np.where(waited, begin, ABSENT),
+            "start_ns": np.where(waited, begin + np.where(waited, row["wait"], 0), begin),
+            "end_ns": row["end"] + shift,
+            "stream": row["track"].astype(np.int64) + first_stream,
+            "request": row["request"],
+            "shape": row["shape"],
+        }
+
+    return Section(REQUEST, np.ascontiguousarray(requests["end"]), columns)
 
 
 def _sections(work: Table, marks: Table, readings: Table, devices: Ints, shift: int) -> list[Section]:

@@ -56,6 +56,10 @@ class Tracks(dict[Any, int]):
         elif what == "thread_name" and len(self._threads) < _MOST_TRACKS:
             self._threads[(_plain(pid), _plain(tid))] = safe_text(str(given), _MOST_CHARS)
 
+    def process_name(self, pid: Any) -> str:
+        """What metadata called a process so far, "" for nothing."""
+        return self._processes.get(pid, "")
+
     def labels(self) -> list[str]:
         """Name of each track, in code order; with its process where there are several."""
         several = len({pid for pid, _ in self}) > 1

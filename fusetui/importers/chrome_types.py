@@ -46,6 +46,17 @@ class _Metadata(_Timed, gc=False, tag_field="ph", tag="M"):
     ph: ClassVar[str] = "M"
 
 
+class _AsyncBegin(_Timed, gc=False, tag_field="ph", tag="b"):
+    id: Any = None
+    args: Any = None
+    ph: ClassVar[str] = "b"
+
+
+class _AsyncEnd(_Timed, gc=False, tag_field="ph", tag="e"):
+    id: Any = None
+    ph: ClassVar[str] = "e"
+
+
 class _FlowStart(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
     ph: ClassVar[str] = "s"
 
@@ -58,7 +69,10 @@ class _FlowEnd(msgspec.Struct, gc=False, tag_field="ph", tag="f"):
     ph: ClassVar[str] = "f"
 
 
-Usual = _Complete | _Begin | _End | _Instant | _Counter | _Metadata | _FlowStart | _FlowStep | _FlowEnd
+Usual = (
+    _Complete | _Begin | _End | _Instant | _Counter | _Metadata
+    | _AsyncBegin | _AsyncEnd | _FlowStart | _FlowStep | _FlowEnd
+)  # fmt: skip
 """The phases of nearly all events as types: what a phase does not need is not decoded for it."""
 
 
@@ -67,6 +81,7 @@ class Event(_Timed, gc=False):
 
     ph: Any = ""
     dur: Any = None
+    id: Any = None
     args: Any = None
 
 
@@ -86,6 +101,7 @@ def event_of(found: dict[str, Any]) -> Event:
         dur=found.get("dur"),
         pid=found.get("pid"),
         tid=found.get("tid"),
+        id=found.get("id"),
         args=found.get("args"),
     )
 

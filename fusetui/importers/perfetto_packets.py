@@ -24,6 +24,9 @@ _SNAPSHOT, _TIME, _SEQUENCE, _EVENT, _INTERNED, _FLAGS = 6, 8, 10, 11, 12, 13
 _COMPRESSED, _CLOCK, _DEFAULTS, _DESCRIPTOR = 50, 58, 59, 60
 _TYPE, _NAME_ID, _TRACK, _NAME, _WHOLE, _REAL = 9, 10, 11, 23, 30, 44
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4
+_ANNOTATION, _INT, _TEXT_ID = 4, 4, 17
+_EVENT_NAMES, _ANNOTATION_NAMES, _ANNOTATION_TEXTS = 2, 3, 29
+_INTERNED_TEXTS: Final = (_EVENT_NAMES, _ANNOTATION_NAMES, _ANNOTATION_TEXTS)
 _REALTIME, _BOOTTIME, _OWN_CLOCKS = 1, 6, 64
 _MOST_NAMES: Final = 1 << 18
 _MOST_SEQUENCES: Final = 1 << 14
@@ -35,6 +38,7 @@ class _Sequence:
     clock: int = _BOOTTIME
     track: int = 0
     names: dict[int, str] = field(default_factory=dict)
+    details: dict[tuple[int, int], str] = field(default_factory=dict)
     now_ns: dict[int, int] = field(default_factory=dict)
     counts_on: dict[int, tuple[bool, int]] = field(default_factory=dict)
 
@@ -83,7 +87,8 @@ class Packets:
     def _sequence(self, number: dict[int, int]) -> _Sequence:
         key = number.get(_SEQUENCE, 0)
         if number.get(_FLAGS, 0) & 1 and key in self._sequences:
-            self._names -= len(self._sequences.pop(key).names)
+            gone = self._sequences.pop(key)
+            self._names -= len(gone.names) + len(gone.details)
         if key not in self._sequences and len(self._sequences) >= _MOST_SEQUENCES:
             return _Sequence()
         return self._sequences.setdefault(key, _Sequence())
@@ -101,9 +106,13 @@ class Packets:
                     sequence.track = next((v for m, w, v, _ in _one(raw) if (m, w) == (_TRACK, VARINT)), 0)
         if _INTERNED in content:
             for n, wire, _, raw in _one(content[_INTERNED]):
-                if (n, wire) == (2, LENGTH) and self._names < _MOST_NAMES:
+                if n in _INTERNED_TEXTS and wire == LENGTH and self._names < _MOST_NAMES:
                     entry = {m: (v, c) for m, _, v, c in _one(raw)}
-                    sequence.names[entry.get(1, (0, b""))[0]] = entry.get(2, (0, b""))[1].decode("utf-8", "replace")
+                    number, text = entry.get(1, (0, b""))[0], entry.get(2, (0, b""))[1].decode("utf-8", "replace")
+                    if n == _EVENT_NAMES:
+                        sequence.names[number] = text
+                    else:
+                        sequence.details[n, number] = text
                     self._names += 1
         if _SNAPSHOT in content:
             self._snapshot(sequence, _one(content[_SNAPSHOT]))
@@ -151,7 +160,9 @@ class Packets:
         track, kind = self._tracks.code(uuid), number.get(_TYPE, 0)
         given = next((c.decode("utf-8", "replace") for n, w, _, c in message if (n, w) == (_NAME, LENGTH)), None)
         name = given if given is not None else sequence.names.get(number.get(_NAME_ID, 0), "")
-        if kind in (_BEGIN, _END):
+        if kind in (_BEGIN, _END) and self._tracks.serves(uuid):
+            self._request(kind == _BEGIN, uuid, time, name, _told(sequence, message))
+        elif kind in (_BEGIN, _END):
             edges.append((time, name, track, kind == _BEGIN))
         elif kind == _INSTANT:
             marks.append((time, name, track))
@@ -159,6 +170,31 @@ class Packets:
             readings.append((time, value, self._tracks.name(uuid) or name or "counter", track))
         else:
             self.left_out["events of another kind"] += 1
+
+    def _request(self, begins: bool, uuid: int, time: int, name: str, told: dict[str, int | str]) -> None:
+        requests, events = self._events.requests, self._events
+        if begins:
+            events.seen += 1
+            good = requests.begin(uuid, time, events.names[name], self._tracks.code(uuid), told)
+        else:
+            good = requests.end(uuid, time)
+        if not good:
+            self.left_out["slices of requests that tell no row"] += 1
+
+
+def _told(sequence: _Sequence, message: Message) -> dict[str, int | str]:
+    """What the annotations of an event say in whole numbers and interned texts."""
+    found: dict[str, int | str] = {}
+    for n, wire, _, raw in message:
+        if (n, wire) == (_ANNOTATION, LENGTH):
+            entry = {m: v for m, w, v, _ in _one(raw) if w == VARINT}
+            name = sequence.details.get((_ANNOTATION_NAMES, entry.get(1, 0)), "")
+            if _INT in entry:
+                value = entry[_INT]
+                found[name] = value - (1 << 64) if value >= 1 << 63 else value
+            elif _TEXT_ID in entry:
+                found[name] = sequence.details.get((_ANNOTATION_TEXTS, entry[_TEXT_ID]), "")
+    return found
 
 
 def _value(number: dict[int, int]) -> float | None:

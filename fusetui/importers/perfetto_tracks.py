@@ -6,6 +6,7 @@ from typing import Final
 
 from fusetui.importers.chrome_tracks import Tracks
 from fusetui.importers.protowire import LENGTH, VARINT
+from fusetui.telemetry.tracknames import is_requests
 
 _UUID, _NAME, _PROCESS, _THREAD, _PARENT, _COUNTER, _STATIC_NAME = 1, 2, 3, 4, 5, 8, 10
 _MOST: Final = 1 << 16
@@ -57,6 +58,10 @@ class Descriptors:
                 break
             uuid = self._parents[uuid]
         return 0
+
+    def serves(self, uuid: int) -> bool:
+        """Whether an export of ours put requests on a track."""
+        return is_requests(self._tracks.process_name(self.process(uuid)))
 
     def name(self, uuid: int) -> str:
         """The name of a track, "" when it has none."""

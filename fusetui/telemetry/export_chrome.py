@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from fusetui.telemetry.export_picture import ABSENT, Picture, Slices, Track, few_large, integers, words
 from fusetui.telemetry.header import Header
-from fusetui.telemetry.tracknames import BASE_KEY
+from fusetui.telemetry.tracknames import BASE_KEY, NO_STREAM
 
 Ints = npt.NDArray[np.int64]
 
@@ -145,7 +145,7 @@ def _names(track: Track) -> list[str]:
     place = f'"pid":{track.process},"tid":{track.number}'
     lines = [("process_name", track.process_name)]
     if track.unit is None:
-        lines.append(("thread_name", track.name or "no stream"))
+        lines.append(("thread_name", track.name or NO_STREAM))
     return [f'{{"ph":"M","name":"{what}",{place},"args":{{"name":{json.dumps(name)}}}}}' for what, name in lines]
 
 

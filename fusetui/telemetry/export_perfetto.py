@@ -20,6 +20,7 @@ from fusetui.telemetry.export_chrome import DAY_NS, NUMBERS, TEXTS
 from fusetui.telemetry.export_lanes import Numbers
 from fusetui.telemetry.export_picture import ABSENT, Picture, Slices, Track, few_large, integers, words
 from fusetui.telemetry.header import Header
+from fusetui.telemetry.tracknames import NO_STREAM
 
 Ints = npt.NDArray[np.int64]
 
@@ -82,7 +83,7 @@ def _descriptors(tracks: Sequence[Track], known: set[int]) -> list[bytes]:
             known.add(track.process)
             process = wire.number(1, track.process) + wire.content(6, track.process_name)
             found.append(wire.number(1, _PROCESS_UUID + track.process) + wire.content(3, process))
-        line = wire.number(1, track.number) + wire.content(2, track.name or "no stream")
+        line = wire.number(1, track.number) + wire.content(2, track.name or NO_STREAM)
         line += wire.number(5, _PROCESS_UUID + track.process)
         if track.unit is not None:
             line += wire.content(8, wire.content(6, track.unit) if track.unit else b"")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 NO_DEVICE: Final = "no device"
+NO_STREAM: Final = "no stream"
 LAUNCHES: Final = "launch calls"
 REQUESTS: Final = "requests"
 BASE_KEY: Final = "fusetui_base_ns"
@@ -26,3 +27,8 @@ def on_host(process: str, host: str) -> str:
 def is_work(process: str) -> bool:
     """Whether an export put executions there whose device nobody knows."""
     return process == NO_DEVICE or process.startswith(NO_DEVICE + _ON)
+
+
+def is_requests(process: str) -> bool:
+    """Whether an export put requests there."""
+    return process == REQUESTS or process.startswith(REQUESTS + _ON)

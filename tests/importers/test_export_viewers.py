@@ -162,7 +162,32 @@ def test_moments_and_readings_come_back(tmp_path: Path, form: str) -> None:
         ("execution", "node", DAY * 30 + 7_000, 1, None),
         ("mark", "swap", DAY * 30 + 7_100, None, None),
         ("counter", "power", DAY * 30 + 7_200, 1, 250.5),
+        ("request", "chat", DAY * 30 + 8_000, None, None),
     ]
+
+
+LOG = [
+    {"kind": "request", "name": "chat ü", "request": 7, "enqueue_ns": 1_000, "start_ns": 1_250, "end_ns": 9_000,
+     "stream": "prefill", "shape": "tokens=12 output=3"},
+    {"kind": "request", "name": "chat ü", "request": 5, "enqueue_ns": 500, "start_ns": 500, "end_ns": 9_500},
+    {"kind": "request", "name": "step", "request": 8, "start_ns": 600, "end_ns": 9_900, "stream": "prefill"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_request_log_comes_back_as_requests(tmp_path: Path, form: str) -> None:
+    rows = [{key: v + 1_796_035_784_335_488_381 if key.endswith("_ns") else v for key, v in row.items()} for row in LOG]
+    found, clock = reread(tmp_path, form, written(form, Header(clock="epoch"), batch_of(rows[:2]), batch_of(rows[2:])))
+    assert clock == "epoch"
+    assert [{key: value for key, value in row.items() if value is not None} for row in found] == rows
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_slices_of_others_are_no_requests(tmp_path: Path, form: str) -> None:
+    """Asynchronous slices may mean anything; nor does the name of a process make its slices requests."""
+    data = written(form, Header(clock="epoch"), batch_of([*LOG, work("k", 10_000, 10_500)]))
+    found, _ = reread(tmp_path, form, data.replace(b"capture_row", b"another_row"))
+    assert [row["kind"] for row in found] == ["execution"]
 
 
 @pytest.mark.parametrize("form", FORMS)
