@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fusetui.analysis.expression.rows import Rows
     from fusetui.analysis.expression.rule import Rule
     from fusetui.analysis.filter import Filter
+    from fusetui.triage.owners import Owners
 
 EXIT_USAGE: Final = 2
 EXIT_LOST: Final = 5
@@ -42,12 +43,14 @@ def run(args: argparse.Namespace) -> int:
     if asking is not None:
         say(f"fusetui: {asking.text}: a change needs a baseline; use `fusetui compare BEFORE AFTER`")
         return EXIT_USAGE
-    lost = ""
+    from fusetui.triage.owners import load_owners
+
+    owners, lost = load_owners(args.owners), ""
     if is_live(args.trace):
         rows, lost = _live(args, only)
     else:
         rows = rows_of_capture(args.trace, args, only)
-    code = _judged(args, rows, guard.rules, guard.min_n)
+    code = _judged(args, rows, guard.rules, guard.min_n, owners)
     if lost:
         say(f"fusetui: {args.trace}: {lost}")
         return EXIT_LOST
@@ -66,27 +69,30 @@ def rows_of_capture(spec: str, args: argparse.Namespace, only: Filter | None) ->
         trace.close()
 
 
-def _judged(args: argparse.Namespace, rows: Rows, rules: tuple[Rule, ...], min_n: int) -> int:
+def _judged(args: argparse.Namespace, rows: Rows, rules: tuple[Rule, ...], min_n: int, owners: Owners) -> int:
     from fusetui.analysis.compare.plain import outcome_plain
     from fusetui.analysis.expression.judge import judge
     from fusetui.analysis.expression.observe import observe
     from fusetui.commands.verdicts import exit_code, github, junit, verdict_lines
+    from fusetui.triage.rule_owners import owner_of
 
     outcomes = [judge(rule, lambda c: observe(c.measure, rows.scope(c.where)), min_n) for rule in rules]
     judged = [(args.trace, outcome) for outcome in outcomes]
+    owned = [owner_of(outcome, owners, tuple(rows.header.plans)) for outcome in outcomes]
     code = exit_code(judged)
     if args.json:
         shown = {
             "trace": args.trace, "exit": code, "min_n": min_n, "notes": list(rows.notes),
-            "rules": [outcome_plain(outcome) for outcome in outcomes],
+            "rules": [{**outcome_plain(o), "owner": owner} for o, owner in zip(outcomes, owned, strict=True)],
         }  # fmt: skip
         print(json.dumps(shown, indent=2, allow_nan=False, ensure_ascii=False))
     elif args.junit:
-        print(junit(judged))
+        print(junit(judged, owned))
     elif args.github:
-        print("\n".join(github(judged)))
+        print("\n".join(github(judged, owned)))
     else:
-        print("\n".join([*verdict_lines([("", outcome) for outcome in outcomes]), *(f"note {n}" for n in rows.notes)]))
+        lines = verdict_lines([("", outcome) for outcome in outcomes], owned)
+        print("\n".join([*lines, *(f"note {n}" for n in rows.notes)]))
     return code
 
 

@@ -11,16 +11,17 @@ from fusetui.commands.guard import Guard, GuardError, guard_of
 from fusetui.commands.inputs import is_live, say
 
 if TYPE_CHECKING:
-    from fusetui.analysis.compare import Comparison
-    from fusetui.analysis.expression.judge import Outcome
+    from fusetui.analysis.expression.judge import Verdict
     from fusetui.analysis.expression.rows import Rows
-
-Compared = tuple[str, "Comparison", "list[Outcome]", "tuple[str, ...]"]
-"""The capture, what it shows against the baseline, the rules judged, and what to know of its reading."""
+    from fusetui.commands.compare_tables import Compared
+    from fusetui.triage.owners import Owners
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 guardrails hold (or there are none), 1 one is breached, 2 usage, 4 not enough data."""
+    """0 guardrails hold (or there are none), 1 one is breached, 2 usage, 4 not enough data.
+
+    With --quality the rollout is a guardrail too: 1 for "no go", 4 for "blocked".
+    """
     from fusetui.analysis.filter import FilterError, parse_filter
 
     try:
@@ -36,17 +37,25 @@ def run(args: argparse.Namespace) -> int:
     if (args.junit or args.github) and not guard.rules:
         say("fusetui: --junit and --github tell of guardrails: give --max-p99-regress, --rule or --guard")
         return EXIT_USAGE
+    from fusetui.triage.owners import load_owners
+
+    owners = load_owners(args.owners)
     before = rows_of_capture(args.before, args, only)
-    compared = [_compared(spec, before, rows_of_capture(spec, args, only), guard, args.seed) for spec in args.after]
+    compared = [_compared(spec, before, rows_of_capture(spec, args, only), guard, args, owners) for spec in args.after]
     _show(args, compared)
-    return _exit(compared, guard)
+    return _exit(args, compared, guard)
 
 
-def _compared(spec: str, before: Rows, after: Rows, guard: Guard, seed: int) -> Compared:
+def _compared(spec: str, before: Rows, after: Rows, guard: Guard, args: argparse.Namespace, owners: Owners) -> Compared:
     from fusetui.analysis.compare import compare, observe_change
     from fusetui.analysis.expression.judge import judge
     from fusetui.analysis.expression.observe import Observed, observe
     from fusetui.analysis.expression.rule import Comparison as Asked
+    from fusetui.commands.compare_tables import Compared
+    from fusetui.commands.quality import quality_of
+    from fusetui.triage.owners import unowned
+    from fusetui.triage.rollout import rollout_of
+    from fusetui.triage.rule_owners import owner_of
 
     def observed(asked: Asked) -> Observed:
         new = after.scope(asked.where)
@@ -54,18 +63,33 @@ def _compared(spec: str, before: Rows, after: Rows, guard: Guard, seed: int) -> 
             return observe_change(asked.measure, before.scope(asked.where), new, asked.limit)
         return observe(asked.measure, new)
 
-    made = compare(before.scope(), after.scope(), seed=seed)
+    made = compare(before.scope(), after.scope(), seed=args.seed)
+    plans = tuple(after.header.plans)
     outcomes = [judge(rule, observed, guard.min_n) for rule in guard.rules]
-    return spec, made, outcomes, (*(f"before: {note}" for note in before.notes), *after.notes)
+    quality, notes = quality_of(args, before.scope(), after.scope())
+    return Compared(
+        before=args.before,
+        after=spec,
+        made=made,
+        outcomes=[(outcome, owner_of(outcome, owners, plans)) for outcome in outcomes],
+        owner=owners.of("tail", plans=plans) or unowned("tail"),
+        rollout=rollout_of(made, quality),
+        reading=(*(f"before: {note}" for note in before.notes), *after.notes, *notes),
+    )
 
 
-def _exit(compared: list[Compared], guard: Guard) -> int:
-    from fusetui.commands.verdicts import EXIT, exit_code
+def _exit(args: argparse.Namespace, compared: list[Compared], guard: Guard) -> int:
+    from fusetui.analysis.expression.judge import BREACHED, HOLDS, SHORT, worst
+    from fusetui.commands.verdicts import EXIT
 
-    if guard.rules:
-        return exit_code([(spec, outcome) for spec, _, outcomes, _ in compared for outcome in outcomes])
-    if all(made.verdict in ("not enough data", "not comparable") for _, made, _, _ in compared):
-        return EXIT["not enough data"]
+    verdicts = [outcome.verdict for one in compared for outcome, _ in one.outcomes]
+    if args.quality:
+        of: dict[str, Verdict] = {"go": HOLDS, "no go": BREACHED, "blocked": SHORT}
+        verdicts += [of[one.rollout.verdict] for one in compared]
+    if verdicts:
+        return EXIT[worst(verdicts)]
+    if all(one.made.verdict in ("not enough data", "not comparable") for one in compared):
+        return EXIT[SHORT]
     return 0
 
 
@@ -73,31 +97,35 @@ def _show(args: argparse.Namespace, compared: list[Compared]) -> None:
     from fusetui.commands.compare_text import markdown, text
     from fusetui.commands.verdicts import github, junit
 
-    judged = [(spec, outcome) for spec, _, outcomes, _ in compared for outcome in outcomes]
+    judged = [(one.after, outcome) for one in compared for outcome, _ in one.outcomes]
+    owners = [owner for one in compared for _, owner in one.outcomes]
     if args.json:
         print(json.dumps(_plain(args, compared), indent=2, allow_nan=False, ensure_ascii=False))
     elif args.junit:
-        print(junit(judged))
+        print(junit(judged, owners))
     elif args.github:
-        print("\n".join(github(judged)))
+        print("\n".join(github(judged, owners)))
     else:
         lines = markdown if args.markdown else text
-        print("\n".join(line for each in compared for line in lines(args.before, *each)))
+        print("\n".join(line for one in compared for line in lines(one)))
 
 
 def _plain(args: argparse.Namespace, compared: list[Compared]) -> dict[str, Any]:
-    from fusetui.analysis.compare.plain import comparison_plain, outcome_plain
+    from fusetui.analysis.compare.plain import comparison_plain, outcome_plain, plain
+    from fusetui.triage.rollout import rollout_plain
 
     return {
         "before": args.before,
         "seed": args.seed,
         "compared": [
             {
-                "after": spec,
-                **comparison_plain(made),
-                "reading": list(reading),
-                "rules": [outcome_plain(outcome) for outcome in outcomes],
+                "after": one.after,
+                **comparison_plain(one.made),
+                "owner": one.owner,
+                "rollout": plain(rollout_plain(one.rollout)),
+                "reading": list(one.reading),
+                "rules": [{**outcome_plain(outcome), "owner": owner} for outcome, owner in one.outcomes],
             }
-            for spec, made, outcomes, reading in compared
+            for one in compared
         ],
     }

@@ -19,6 +19,7 @@ def compare(commands: Commands) -> None:
             help=f"breached when {level} of the latency rose more, e.g. 10%%",
         )
     command.add_argument("--seed", type=seed, default=0, metavar="N", help="of the bootstrap (default 0)")
+    _quality_options(command)
     _guard_options(command)
     command.set_defaults(module="compare")
 
@@ -40,6 +41,7 @@ def _guard_options(command: argparse.ArgumentParser, *, markdown: bool = True) -
         help="e.g. 'p99(queue_wait) < 5ms where stream ~ prefill'",
     )
     command.add_argument("--guard", metavar="FILE", help="TOML: rules = ['…'], min_n = 1000")
+    _owners_option(command)
     command.add_argument("--min-n", type=number, metavar="N", help="with fewer items: not enough data (exit 4)")
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="JSON on stdout; absent values are null")
@@ -49,6 +51,23 @@ def _guard_options(command: argparse.ArgumentParser, *, markdown: bool = True) -
     form.add_argument("--github", action="store_true", help="annotations for GitHub workflows")
     input_options(command)
     source_options(command)
+
+
+def _quality_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--quality", metavar="FILE", help="CSV of quality before and after: name,before,after or time,name,value"
+    )
+    command.add_argument(
+        "--max-quality-drop", type=share, metavar="SHARE", help="no go when quality got worse by more (default 1%%)"
+    )
+
+
+def _owners_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--owners",
+        metavar="FILE",
+        help="who owns what (default: owners.toml of the project, else of the configuration)",
+    )
 
 
 def report(commands: Commands) -> None:
@@ -76,7 +95,11 @@ def _report_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("trace", metavar="TRACE", help="a capture, or sample:NAME")
     command.add_argument("--baseline", metavar="TRACE", help="a capture from before, to compare with")
     command.add_argument("--redact", action="store_true", help="pseudonyms for hosts, paths and users")
-    command.add_argument("--owners", metavar="FILE", help="who owns what (default owners.toml of the configuration)")
+    _quality_options(command)
+    _owners_option(command)
+    command.add_argument("--no-causes", action="store_true", help="ask no model what caused the tail: seconds less")
+    command.add_argument("--no-retune", action="store_true", help="try no changes on the requests that came")
+    command.add_argument("--quick", action="store_true", help="both: measures, findings and comparison only")
     command.add_argument("--hardware", metavar="H", help="a preset or a TOML file, to plan what a profile shows")
     command.add_argument("--force", action="store_true", help="overwrite FILE")
     input_options(command)

@@ -38,6 +38,7 @@ def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
     """Everything a report tells, and the rows it was told from. Raises TelemetryError, FilterError."""
     from fusetui.analysis.compare import compare
     from fusetui.analysis.compare.comparison import changes_within
+    from fusetui.commands.quality import quality_of
     from fusetui.triage.judge import triage
     from fusetui.triage.owners import load_owners
     from fusetui.triage.report.material import Material
@@ -46,14 +47,15 @@ def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
     before = _baseline(args).scope() if args.baseline else None
     read = _read(args)
     scope = read.kept.scope()
+    quality, unread = ((), ()) if before is None else quality_of(args, before, scope)
     _step("simulating what caused the tail")
-    causes = _causes(read.twin)
+    causes = "not asked for: --no-causes" if _skips(args, "causes") else _causes(read.twin)
     asked = None if isinstance(causes, str) else causes
     base = None if before is None else before.snapshot
     judged = triage(scope.snapshot, asked, read.header, baseline=base, owners=owners)
     changes, changes_why = changes_within(scope)
     _step("trying bounded changes")
-    mapping, notes = _mapping(args, read)
+    mapping, notes = (None, ["no changes were tried: --no-retune"]) if _skips(args, "retune") else _mapping(args, read)
     bookmarks, decided = _kept(args.trace)
     _step("")
     return Material(
@@ -72,10 +74,13 @@ def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
         changes_why=changes_why,
         baseline=args.baseline or "",
         comparison=None if before is None else compare(before, scope),
+        quality=quality,
+        options=_skipped(args),
+        quality_options=_quality_options(args),
         mapping=mapping,
         bookmarks=bookmarks,
         decided=decided,
-        notes=(*read.kept.notes, *notes),
+        notes=(*read.kept.notes, *unread, *notes),
     ), read.kept
 
 
@@ -90,10 +95,25 @@ def _read(args: argparse.Namespace) -> _Read:
         index = trace.index()
         first_ns = int(index.first_ns.min()) if len(index.rows) else 0
         kept = rows_of(trace, window_ns=args.window, only=only)
-        _step("measuring and building a model of the trace")
+        _step("measuring" if args.quick else "measuring and building a model of the trace")
         return _Read(trace.header, int(index.rows.sum()), first_ns, kept, _twin(trace, kept, args))
     finally:
         trace.close()
+
+
+def _skips(args: argparse.Namespace, what: str) -> bool:
+    return bool(args.quick or getattr(args, f"no_{what}"))
+
+
+def _skipped(args: argparse.Namespace) -> tuple[str, ...]:
+    if args.quick:
+        return ("--quick",)
+    return tuple(f"--no-{what}" for what in ("causes", "retune") if _skips(args, what))
+
+
+def _quality_options(args: argparse.Namespace) -> tuple[str, ...]:
+    named = (("--quality", args.quality), ("--max-quality-drop", args.max_quality_drop))
+    return tuple(word for option, value in named if value is not None for word in (option, value))
 
 
 def _step(what: str) -> None:
@@ -111,16 +131,25 @@ def redactor_of(material: Material, read: Rows) -> tuple[Redactor, Material]:
     known += [pair for facts in (header.build, header.hardware) for pair in names_in(facts)]
     known += [("host", word) for word in read.scope().reader.hosts.words if word]
     redactor = Redactor(known)
-    spec, baseline = material.spec, material.baseline
-    for word, name in (("trace", spec), ("baseline", baseline)):
-        if not name or name.startswith("sample:"):
-            continue
-        path = Path(name)
-        stand_in = f"{word}-1{''.join(s for s in path.suffixes if s[1:].isalpha())}"
-        for form in (str(path.absolute()), str(path.resolve()), name, path.name):
-            redactor.stand_in(word, form, stand_in)
-        spec, baseline = (stand_in, baseline) if word == "trace" else (spec, stand_in)
-    return redactor, replace(material, spec=spec, baseline=baseline)
+    options = material.quality_options
+    quality = options[1] if options[:1] == ("--quality",) else ""
+    spec, baseline, told = (
+        _stand_in(redactor, word, name)
+        for word, name in (("trace", material.spec), ("baseline", material.baseline), ("quality", quality))
+    )
+    options = ("--quality", told, *options[2:]) if quality else options
+    return redactor, replace(material, spec=spec, baseline=baseline, quality_options=options)
+
+
+def _stand_in(redactor: Redactor, word: str, name: str) -> str:
+    """What a file is called instead: `trace-1.arrows`."""
+    if not name or name.startswith("sample:"):
+        return name
+    path = Path(name)
+    told = f"{word}-1{''.join(s for s in path.suffixes if s[1:].isalpha())}"
+    for form in (str(path.absolute()), str(path.resolve()), name, path.name):
+        redactor.stand_in(word, form, told)
+    return told
 
 
 def _baseline(args: argparse.Namespace) -> Rows:
@@ -155,6 +184,8 @@ def _twin(trace: Trace, read: Rows, args: argparse.Namespace) -> Twin | str:
     from fusetui.analysis.twin import MAX_ROWS, twin_of
     from fusetui.telemetry.errors import TelemetryError
 
+    if _skips(args, "causes") and _skips(args, "retune"):
+        return "not asked for: --quick"
     index = trace.index()
     if not len(index.rows):
         return "no rows in this trace"

@@ -22,12 +22,14 @@ def exit_code(judged: Sequence[Named]) -> int:
     return EXIT[worst([outcome.verdict for _, outcome in judged])]
 
 
-def verdict_lines(judged: Sequence[Named]) -> Iterator[str]:
-    """A line per rule and one per comparison."""
-    for where, outcome in judged:
+def verdict_lines(judged: Sequence[Named], owners: Sequence[str]) -> Iterator[str]:
+    """A line per rule, one per comparison, and whose it is where it does not hold."""
+    for (where, outcome), owner in zip(judged, owners, strict=True):
         yield f"{outcome.verdict.upper():16} {outcome.rule.text}{f'   [{where}]' if where else ''}"
         for part in outcome.parts:
             yield f"{'':16} {told(part)}"
+        if outcome.verdict != HOLDS:
+            yield f"{'':16} owner: {owner}"
 
 
 def told(part: Judged) -> str:
@@ -58,16 +60,16 @@ def value_text(part: Judged, value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else number(value).strip()
 
 
-def junit(judged: Sequence[Named]) -> str:
+def junit(judged: Sequence[Named], owners: Sequence[str]) -> str:
     """JUnit XML: a test case per rule; not enough data is an error, a breach a failure."""
     verdicts = [outcome.verdict for _, outcome in judged]
     suite = ElementTree.Element(
         "testsuite", name="fusetui", tests=str(len(judged)), failures=str(verdicts.count(BREACHED)),
         errors=str(verdicts.count(SHORT)), skipped="0",
     )  # fmt: skip
-    for where, outcome in judged:
+    for (where, outcome), owner in zip(judged, owners, strict=True):
         case = ElementTree.SubElement(suite, "testcase", classname=where or "fusetui", name=outcome.rule.text)
-        detail = "\n".join(told(part) for part in outcome.parts)
+        detail = "\n".join([*(told(part) for part in outcome.parts), f"owner: {owner}"])
         if outcome.verdict != HOLDS:
             tag = "failure" if outcome.verdict == BREACHED else "error"
             ElementTree.SubElement(case, tag, message=outcome.verdict).text = detail
@@ -76,12 +78,12 @@ def junit(judged: Sequence[Named]) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode")
 
 
-def github(judged: Sequence[Named]) -> Iterator[str]:
+def github(judged: Sequence[Named], owners: Sequence[str]) -> Iterator[str]:
     """GitHub workflow commands: `error` for a breach and for too few data (which is no pass), `notice` for the rest."""
-    for where, outcome in judged:
+    for (where, outcome), owner in zip(judged, owners, strict=True):
         level = "notice" if outcome.verdict == HOLDS else "error"
         title = _property(f"fusetui: {outcome.verdict}{f' in {where}' if where else ''}")
-        lines = [outcome.rule.text, *(told(part) for part in outcome.parts)]
+        lines = [outcome.rule.text, *(told(part) for part in outcome.parts), f"owner: {owner}"]
         yield f"::{level} title={title}::{_data(chr(10).join(lines))}"
 
 

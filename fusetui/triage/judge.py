@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fusetui.analysis.planned import GroupRow
     from fusetui.triage.owners import Owners
 
+LEAST: Final = 60
+"""Items from which p95 rests on three: fewer without a finding are no pass."""
 _SURE: Final = ("sure", "likely", "possible")
 
 
@@ -41,7 +43,7 @@ def triage(
     found = [finding for rule in all_rules() for finding in rule.findings(measures)]
     if owners is not None:
         found = [owners.owned(finding, tuple(measures.header.plans)) for finding in found]
-    why_not = _why_not(snapshot)
+    why_not = _why_not(snapshot, quiet=all(finding.severity == "info" for finding in found))
     return Triage(
         findings=tuple(sorted(found, key=_rank)),
         matrix=evidence_matrix(measures),
@@ -57,7 +59,9 @@ def _rank(finding: Finding) -> tuple[int, float, int, str, str]:
     return SEVERITIES.index(finding.severity), -share, _SURE.index(finding.confidence), finding.id, finding.subject
 
 
-def _why_not(snapshot: Snapshot) -> str:
+def _why_not(snapshot: Snapshot, *, quiet: bool) -> str:
     if snapshot.latency.n == 0 and not snapshot.open_waiting and not snapshot.open_running:
         return "nothing ran in this window"
-    return "" if snapshot.latency.p95_ns is not None else snapshot.latency.why or "p95 is not known"
+    if snapshot.latency.p95_ns is None:
+        return snapshot.latency.why or "p95 is not known"
+    return f"a tail needs n ≥ {LEAST}, have {snapshot.latency.n}" if quiet and snapshot.latency.n < LEAST else ""

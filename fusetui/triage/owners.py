@@ -8,6 +8,9 @@
 A rule has `name`, who owns it, and patterns in which `*` stands for anything: `class` of the bottleneck, or of the
 topic where there is none; `stream`, `core`, `shape`, `counter` or `group` (operators), what the finding is about;
 `plan`, of the trace's plans (one that fits is enough). A key left out fits all.
+
+Without a file that is named, it is the `owners.toml` of the project (the working folder, and those above it up to the
+root of the repository), else that of the config folder.
 """
 
 from __future__ import annotations
@@ -40,13 +43,13 @@ class OwnerRule:
     subjects: tuple[tuple[str, str], ...] = ()
     plan: str | None = None
 
-    def fits(self, finding: Finding, plans: Sequence[str]) -> bool:
+    def fits(self, of_class: str, subject_kind: str, subject: str, plans: Sequence[str]) -> bool:
         """Whether all its patterns fit."""
-        if self.of_class is not None and not fnmatchcase(finding.bottleneck or finding.topic, self.of_class):
+        if self.of_class is not None and not fnmatchcase(of_class, self.of_class):
             return False
         if self.plan is not None and not any(fnmatchcase(plan, self.plan) for plan in plans):
             return False
-        return all(kind == finding.subject_kind and fnmatchcase(finding.subject, text) for kind, text in self.subjects)
+        return all(kind == subject_kind and fnmatchcase(subject, text) for kind, text in self.subjects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +60,44 @@ class Owners:
 
     def owned(self, finding: Finding, plans: Sequence[str] = ()) -> Finding:
         """The finding with its owner; plans: names of the trace's plans."""
-        fitting = [rule.name for rule in self.rules if rule.fits(finding, plans)]
-        return replace(finding, owner=fitting[-1]) if fitting else finding
+        owner = self.of(finding.bottleneck or finding.topic, finding.subject_kind, finding.subject, plans)
+        return replace(finding, owner=owner) if owner else finding
+
+    def of(self, of_class: str, subject_kind: str = "", subject: str = "", plans: Sequence[str] = ()) -> str:
+        """Who owns a class of bottleneck or a topic, "" for nobody."""
+        fitting = [rule.name for rule in self.rules if rule.fits(of_class, subject_kind, subject, plans)]
+        return fitting[-1] if fitting else ""
+
+
+def unowned(of_class: str) -> str:
+    """What to say of a class that nobody owns: with the lines to add."""
+    return f'unowned; add to owners.toml: [[owner]] with name = "TEAM" and class = "{of_class}"'
 
 
 def default_path() -> Path:
+    """`owners.toml` of the project, else that in the user's config folder, there or not."""
+    try:
+        folder = Path.cwd()
+    except OSError:  # somebody deleted it
+        return config_path()
+    return next((path for path in project_paths(folder) if path.is_file()), config_path())
+
+
+def config_path() -> Path:
     """`owners.toml` in the user's config folder."""
     config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(config) / "fusetui" / "owners.toml"
 
 
+def project_paths(folder: Path) -> list[Path]:
+    """Where the `owners.toml` of a project may be: in `folder`, then above it up to the root of its repository."""
+    above = [folder, *folder.parents]
+    root = next((place for place, one in enumerate(above) if (one / ".git").exists()), 0)
+    return [one / "owners.toml" for one in above[: root + 1]]
+
+
 def load_owners(path: str | Path | None = None) -> Owners:
-    """The owners in a file; None: in the config folder, nobody where it has none. Raises TelemetryError."""
+    """The owners in a file; None: of the project or the config folder, else nobody. Raises TelemetryError."""
     where = default_path() if path is None else Path(path)
     try:
         with where.open("rb") as file:

@@ -145,6 +145,45 @@ def test_compare_answers_by_its_exit_code(options: list[str], code: int) -> None
     assert main(["compare", SERVING, SERVING, *options]) == code
 
 
+@pytest.mark.parametrize(("after", "code", "told"), [("0.80", 4, "BLOCKED"), ("0.60", 1, "NO GO")])
+def test_with_quality_the_rollout_is_the_answer(
+    tmp_path: Path, after: str, code: int, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "q.csv"
+    table.write_text(f"name,before,after\naccuracy,0.80,{after}\n")
+    assert main(["compare", SERVING, SERVING, "--quality", str(table)]) == code
+    assert f"rollout: {told}: " in capsys.readouterr().out
+    assert main(["compare", SERVING, SERVING]) == 0
+    assert "rollout: BLOCKED: missing " in capsys.readouterr().out
+    assert main(["compare", SERVING, SERVING, "--quality", str(tmp_path / "none.csv")]) == 3
+
+
+def test_owners_stand_at_what_does_not_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    owners = tmp_path / "owners.toml"
+    owners.write_text(
+        '[[owner]]\nname = "sched"\nclass = "queueing"\n[[owner]]\nname = "pre"\nclass = "queueing"\nstream = "pre*"\n'
+    )
+    rules = ["--rule", "p50(queue_wait) < 1ns", "--rule", "p50(service) < 1ns", "--rule", "count > 0",
+             "--rule", "p50(queue_wait) < 1ns where stream ~ 'pre'"]  # fmt: skip
+    assert main(["check", SERVING, *rules, "--owners", str(owners)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    told = [line.strip() for line in lines if line.strip().startswith("owner: ")]
+    added = 'owner: unowned; add to owners.toml: [[owner]] with name = "TEAM" and class = "compute"'
+    assert told[:3] == ["owner: sched", added, "owner: pre"]
+    assert main(["check", SERVING, *rules, "--owners", str(owners), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["rules"][0]["owner"] == "sched"
+    assert main(["compare", SERVING, SERVING, *rules, "--owners", str(owners)]) == 1
+    assert "owner: pre" in capsys.readouterr().out
+    assert main(["check", SERVING, *rules, "--owners", str(tmp_path / "none.toml")]) == 3
+
+
+def test_what_was_judged_is_said_in_120_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", SERVING, SERVING, "--filter", "request < 30"]) == 0
+    out = capsys.readouterr().out
+    assert "p50 NO CHANGE SEEN; p95, p99 not judged: needs n ≥ 60, 300, have 30 and 30" in " ".join(out.split())
+    assert max(map(len, out.splitlines())) <= 120
+
+
 def test_compare_takes_captures() -> None:
     assert main(["compare", "sim", SERVING]) == 2
     with pytest.raises(SystemExit) as stopped:
@@ -158,7 +197,7 @@ def test_compare_as_markdown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "### Guardrails" in lines
     tables = [line for line in lines if line.startswith("|")]
     assert len(tables) > 10
-    assert "| count \\> 0 | holds | count 740, n 740 |" in tables
+    assert "| count \\> 0 | holds | count 740, n 740 |  |" in tables
 
 
 @pytest.mark.skipif(not _CORPUS, reason="FUSETUI_CORPUS is not set")

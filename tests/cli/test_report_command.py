@@ -116,6 +116,39 @@ def test_every_figure_against_a_baseline_is_what_its_command_prints(tmp_path: Pa
     assert "95 % interval" in text
 
 
+def test_quality_is_told_judged_and_reproduced(tmp_path: Path, run: Run) -> None:
+    before, after = _write(tmp_path / "old.arrows", slow_from=600), _write(tmp_path / "new.arrows", slow_from=600)
+    table = tmp_path / "my eval.csv"
+    table.write_text("name,before,after\naccuracy <b>top</b>,0.80,0.79\nerror rate,0.1%,0.1%\n")
+    words = ("--baseline", str(before), "--quality", str(table))
+    report = json.loads(run("report", str(after), *words, "--max-quality-drop", "2%", "--json")[1])
+    assert report["rollout"]["verdict"] == "go"
+    named = {figure["name"]: figure["value"] for figure in report["figures"] if figure["name"].startswith("quality")}
+    assert named["quality accuracy <b>top</b>, after"] == 0.79
+    assert named["quality error rate, before"] == 0.001
+    assert "compare" in _reproduced(report, run)
+    strict = json.loads(run("report", str(after), *words, "--json")[1])
+    assert (strict["rollout"]["verdict"], strict["rollout"]["go"]) == ("no go", False)
+    page = run("report", str(after), *words, "--html")[1]
+    assert "accuracy &lt;b&gt;top&lt;/b&gt;" in page
+    assert "<b>" not in page
+    hidden = run("report", str(after), *words, "--redact")[1]
+    assert "my eval" not in hidden
+    assert "--quality quality-1.csv" in hidden
+    none = json.loads(run("report", str(after), "--baseline", str(before), "--json")[1])
+    assert none["rollout"]["verdict"] == "blocked"
+    assert none["rollout"]["missing"][0].startswith("quality: ")
+
+
+@pytest.mark.parametrize("option", ["--quick", "--no-causes", "--no-retune"])
+def test_what_takes_a_model_can_be_left_out(option: str, run: Run) -> None:
+    report = json.loads(run("report", "sample:torch-serving", option, "--json")[1])
+    assert (report["mapping"] is None) == (option != "--no-causes")
+    assert ("not asked for" in report["attribution"]["causes"]["why"]) == (option != "--no-retune")
+    commands = _reproduced(report, run)
+    assert ("retune" in commands) == (option == "--no-causes")
+
+
 def test_a_window_is_the_window_of_the_commands(tmp_path: Path, run: Run) -> None:
     report = json.loads(run("report", str(_write(tmp_path / "t.arrows")), "--window", "2s", "--json")[1])
     assert report["measures"]["latency_ns"]["n"] < 600
@@ -169,7 +202,41 @@ def test_owners_are_named(tmp_path: Path, run: Run) -> None:
     owners.write_text('[[owner]]\nname = "sched-team"\n')
     report = json.loads(run("report", str(_write(tmp_path / "t.arrows")), "--owners", str(owners), "--json")[1])
     assert {one["owner"] for one in report["decisions"] if one["expected"] == "not tried"} == {"sched-team"}
+    assert {one["owner"] for one in report["findings"]} == {"sched-team"}
     assert report["verdict"]["owner"] == "sched-team"
+
+
+def test_nobody_is_told_with_the_lines_to_add(tmp_path: Path, run: Run) -> None:
+    trace = str(_write(tmp_path / "t.arrows"))
+    report = json.loads(run("report", trace, "--json")[1])
+    first = report["findings"][0]
+    added = f'unowned; add to owners.toml: [[owner]] with name = "TEAM" and class = "{first["bottleneck"] or "tail"}"'
+    assert first["owner"] == added
+    text = run("report", trace)[1]
+    assert "unowned" in text
+    assert text.count("- **owner**: ") >= sum(one["severity"] != "info" for one in report["findings"])
+
+
+def test_owners_of_the_project_go_before_those_of_the_configuration(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = str(_write(tmp_path / "t.arrows"))
+    config, below = tmp_path / "config" / "fusetui", tmp_path / "repo" / "serving"
+    config.mkdir(parents=True)
+    below.mkdir(parents=True)
+    (tmp_path / "owners.toml").write_text('[[owner]]\nname = "above the repository"\n')
+    (config / "owners.toml").write_text('[[owner]]\nname = "of the configuration"\n')
+    monkeypatch.chdir(below)
+
+    def owner() -> str:
+        return str(json.loads(run("report", trace, "--json", "--quick")[1])["verdict"]["owner"])
+
+    assert owner() == "of the configuration"
+    (tmp_path / "repo" / ".git").mkdir()
+    (tmp_path / "repo" / "owners.toml").write_text('[[owner]]\nname = "of the project"\n')
+    assert owner() == "of the project"
+    (below / "owners.toml").write_text('[[owner]]\nname = "of the folder"\n')
+    assert owner() == "of the folder"
 
 
 @pytest.mark.parametrize("form", ["--markdown", "--html", "--json"])

@@ -122,7 +122,7 @@ def test_a_large_change_that_cannot_be_judged_never_reads_as_none() -> None:
     move = {"of": "latency", "quantile": "p99", "before": 1 * MS, "after": 24 * MS, "ratio": 24.0, "low": None,
             "high": None, "moved": 0, "why": "too few"}  # fmt: skip
     made = {"before": "old", "verdict": "no change seen", "why": "", "moves": [move], "totals": [], "notes": [],
-            "command": "fusetui compare"}  # fmt: skip
+            "judged": ["p50"], "not_judged": "", "alike": [], "command": "fusetui compare"}  # fmt: skip
     section = baseline_section({"comparison": made})
     assert section is not None
     text, table = section.blocks[:2]

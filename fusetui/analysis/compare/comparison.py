@@ -12,17 +12,18 @@ from fusetui.analysis.changepoint.changes import Change, changes_of, first_seen
 from fusetui.analysis.columns import MARK
 from fusetui.analysis.compare.alike import Alike, alike_of
 from fusetui.analysis.compare.kernels import KernelMove, kernels_of
-from fusetui.analysis.compare.moves import Move, moves_of
+from fusetui.analysis.compare.moves import Move, level_name, moves_of
 from fusetui.analysis.compare.notes import contradictions, unlike
 from fusetui.analysis.compare.parts import PartMove, parts_of
 from fusetui.analysis.compare.streams import StreamMove, streams_of
 from fusetui.analysis.compare.totals import Total, totals_of
 from fusetui.analysis.expression.rows import Scope
-from fusetui.analysis.intervals import Ratio, needed_n, shift_function
+from fusetui.analysis.intervals import Ratio, least_n, needed_n, shift_function
 from fusetui.analysis.snapshot import Mark
 
 SHORT: Final = "not enough data"
 NO_LIKE: Final = "not comparable"
+TAIL: Final = (0.95, 0.99)
 WORTH_SEEING: Final = 0.1
 """The change whose needed n is told where nothing was seen."""
 
@@ -32,6 +33,7 @@ class Comparison:
     """Everything that is told of after against before.
 
     alike     at the same sizes, all together first; [] where sizes are not known
+    judged    quantiles of the latency that the verdict is of; not_judged: which of p95 and p99 are not, and why
     verdict   "slower", "faster", "mixed", "no change seen", "not enough data" or, without requests and with other
               kernels, "not comparable": of the latency's quantiles
     left      when the tail of `after` left that of `before`; left_why: why that cannot be told
@@ -41,6 +43,8 @@ class Comparison:
 
     verdict: str
     why: str
+    judged: list[str]
+    not_judged: str
     latency_of: str
     clock: str
     moves: list[Move]
@@ -68,7 +72,8 @@ def compare(before: Scope, after: Scope, *, seed: int = 0, independent: bool = F
     old, new = before.items, after.items
     left, left_why = left_baseline(old.latency, new.rows.end, new.latency, seed=seed)
     kernels = kernels_of(before, after)
-    verdict, why = _verdict([move for move in moves if move.field == "latency"])
+    of_latency = [move for move in moves if move.field == "latency"]
+    verdict, why = _verdict(of_latency)
     if (
         verdict != SHORT
         and after.latency_of == "execution"
@@ -78,6 +83,8 @@ def compare(before: Scope, after: Scope, *, seed: int = 0, independent: bool = F
     return Comparison(
         verdict=verdict,
         why=why,
+        judged=[level_name(move.q) for move in of_latency if not move.ratio.why],
+        not_judged=_not_judged(of_latency),
         latency_of=after.latency_of,
         clock=after.header.clock,
         moves=moves,
@@ -117,9 +124,24 @@ def _verdict(moves: list[Move]) -> tuple[str, str]:
     if moved == {1, -1}:
         return "mixed", "some quantiles rose and some fell"
     if moved:
-        which = ", ".join(f"p{100 * move.q:g}" for move in judged if move.moved)
+        which = ", ".join(level_name(move.q) for move in judged if move.moved)
         return ("slower" if moved == {1} else "faster"), f"{which} moved"
     return "no change seen", _sight(judged)
+
+
+def _not_judged(moves: list[Move]) -> str:
+    """`p95, p99 not judged: needs n ≥ 60, 300, have 12 and 12`."""
+    unknown = [move for move in moves if move.q in TAIL and move.ratio.why]
+    few = [move for move in unknown if min(move.ratio.n_before, move.ratio.n_after) < least_n(move.q)]
+    told = []
+    if few:
+        names = ", ".join(level_name(move.q) for move in few)
+        needed = ", ".join(f"{least_n(move.q):,}" for move in few)
+        told.append(
+            f"{names} not judged: needs n ≥ {needed}, have {few[0].ratio.n_before:,} and {few[0].ratio.n_after:,}"
+        )
+    told += [f"{level_name(move.q)} not judged: {move.ratio.why}" for move in unknown if move not in few]
+    return "; ".join(told)
 
 
 def _sight(judged: list[Move]) -> str:
@@ -132,5 +154,5 @@ def _sight(judged: list[Move]) -> str:
         n = min(ratio.n_before, ratio.n_after)
         needed = needed_n(n, ratio.low, ratio.high, WORTH_SEEING)
         more = f", +10 % needs n ≥ {needed:,}" if needed is not None and needed > n else ""
-        told.append(f"p{100 * move.q:g} is within {ratio.low - 1:+.1%} … {ratio.high - 1:+.1%}{more}")
+        told.append(f"{level_name(move.q)} is within {ratio.low - 1:+.1%} … {ratio.high - 1:+.1%}{more}")
     return "; ".join(told)

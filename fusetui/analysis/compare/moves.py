@@ -23,6 +23,11 @@ class Move:
     moved: int
 
 
+def level_name(q: float) -> str:
+    """p50, p99.9."""
+    return f"p{round(100.0 * q, 4):g}"
+
+
 def moves_of(
     before: Scope, after: Scope, *, level: float = 0.95, seed: int = 0, independent: bool = False
 ) -> list[Move]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 from fusetui.analysis.compare.comparison import Comparison
+from fusetui.analysis.compare.moves import level_name
 from fusetui.analysis.expression.judge import Outcome
 
 
@@ -46,11 +47,6 @@ def outcome_plain(outcome: Outcome) -> dict[str, Any]:
             for part in outcome.parts
         ],
     }
-
-
-def level_name(q: float) -> str:
-    """p50, p99.9."""
-    return f"p{round(100.0 * q, 4):g}"
 
 
 def plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from fusetui.analysis.compare.plain import comparison_plain
 from fusetui.analysis.summary import summarise_snapshot
 from fusetui.triage.finding import Finding
 from fusetui.triage.report.clean import clean, named
-from fusetui.triage.report.decisions import decisions, rollout
+from fusetui.triage.report.decisions import decisions, owner_of, rollout
 from fusetui.triage.report.figures import figures
 from fusetui.triage.report.limits import limits
 from fusetui.triage.report.material import Material
@@ -20,10 +20,9 @@ from fusetui.triage.report.moments import utc
 from fusetui.triage.report.reproduce import Commands
 from fusetui.triage.report.trend import first_bad, timeline, trend
 from fusetui.triage.report.words import ns
+from fusetui.triage.rollout import rollout_plain
 
-REPORT_VERSION: Final = 1
-LEAST: Final = 60
-"""Items from which p95 rests on three: fewer without a finding are no pass."""
+REPORT_VERSION: Final = 2
 _MEASURES: Final = (
     "latency_ns", "queue_wait_ns", "service_ns", "depth", "throughput_per_s", "requests", "executions", "span_ns",
     "busy_ns", "open_waiting", "open_running", "oldest_open_ns",
@@ -53,7 +52,7 @@ def report_of(m: Material, rename: Callable[[str], str] = str) -> dict[str, Any]
         "decisions": decisions(m),
         "decided": [asdict(one) for one in m.decided],
         "bookmarks": [asdict(mark) for mark in m.bookmarks],
-        "rollout": rollout(m),
+        "rollout": rollout_plain(rollout(m)),
         "mapping": None if m.mapping is None else _mapping(m.mapping, Commands(m).retune()),
         "limits": limits(m),
     }
@@ -73,9 +72,6 @@ def verdict(m: Material) -> dict[str, Any]:
     elif first is None and bad_ns is not None:
         # Rules may lack the columns to say why; a tail that grew is not quiet for that.
         state, sentence = "warn", f"the tail is bad since {utc(bad_ns, m.header.clock)} and no rule says why: {how}"
-    elif first is None and m.snapshot.latency.n < LEAST:
-        state = "not enough data"
-        sentence = f"not enough data to judge: a tail needs n ≥ {LEAST}, have {m.snapshot.latency.n}"
     elif first is None:
         state, sentence = "quiet", f"nothing to act on: no rule found anything above a note, {_tail(m)}"
     else:
@@ -84,7 +80,7 @@ def verdict(m: Material) -> dict[str, Any]:
         "state": state,
         "sentence": sentence,
         "bottleneck": None if named_ is None else named_.bottleneck,
-        "owner": "" if owned is None else owned.owner,
+        "owner": "" if owned is None else owner_of(owned),
         "next": "" if first is None else first.next_action,
     }
 
@@ -127,6 +123,7 @@ def _window(m: Material) -> dict[str, Any]:
 
 def _finding(finding: Finding, m: Material) -> dict[str, Any]:
     found = asdict(finding)
+    found["owner"] = owner_of(finding)
     found["since"] = None if finding.since_ns is None else utc(finding.since_ns, m.header.clock)
     found["replay"], found["slice_command"] = Commands(m).replay(finding.slice), Commands(m).slice(finding.slice)
     return found

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fusetui.triage.finding import Finding
+from fusetui.triage.owners import unowned
 from fusetui.triage.report.material import Material
 from fusetui.triage.report.reproduce import Commands
+from fusetui.triage.rollout import Rollout, rollout_of
 
-NOBODY: Final = "unassigned: no rule of owners.toml fits"
 _MEASURED: Final = {
     "fallback": "share(fallback)", "imbalance": "imbalance", "queueing": "p99(queue_wait)", "batching": "p99(latency)",
 }  # fmt: skip
@@ -46,34 +47,21 @@ def _guarded(m: Material, bottleneck: str | None) -> dict[str, str]:
     return {"guardrail": rule, "guard_command": " ".join(words)}
 
 
-def rollout(m: Material) -> dict[str, Any]:
-    """Throughput, latency and quality together; a missing one blocks "go"."""
-    made = m.comparison
-    quality = [row.name for row in m.snapshot.counter_rows if _is_quality(row.name)]
-    missing = [] if quality else ["quality: no counter of accuracy, quality or error rate is in the trace"]
-    if made is None:
-        missing.append("before and after: no baseline was given")
-        against = []
-    else:
-        against = [f"latency: {made.verdict}"] if made.verdict in ("slower", "mixed", "not enough data") else []
-        missing += [
-            f"latency: p{100 * move.q:g} cannot be judged"
-            for move in made.moves
-            if move.field == "latency" and move.q in (0.95, 0.99) and move.ratio.why
-        ]
+def rollout(m: Material) -> Rollout:
+    """Throughput, latency and quality together, and no objective breached."""
     breached = [finding.id for finding in m.triage.findings if finding.severity == "breach"]
-    against += [f"breached: {', '.join(breached)}"] if breached else []
-    return {"go": not missing and not against, "against": against, "missing": missing}
+    return rollout_of(m.comparison, m.quality, tuple(dict.fromkeys(breached)))
 
 
-def _is_quality(name: str) -> bool:
-    return any(word in name.lower() for word in ("accuracy", "quality", "perplexity", "error rate"))
+def owner_of(finding: Finding) -> str:
+    """Who owns it, or what to add so that somebody does."""
+    return finding.owner or unowned(finding.bottleneck or finding.topic)
 
 
 def _of(finding: Finding, m: Material) -> dict[str, Any]:
     return {
         "change": finding.fix,
-        "owner": finding.owner or NOBODY,
+        "owner": owner_of(finding),
         "rollback": finding.rollback,
         **_guarded(m, finding.bottleneck),
         "findings": [],
@@ -86,7 +74,7 @@ def _of(finding: Finding, m: Material) -> dict[str, Any]:
 def _tried(action: Mapping[str, Any], m: Material) -> dict[str, Any]:
     return {
         "change": action["title"],
-        "owner": action["owner"] or NOBODY,
+        "owner": action["owner"] or unowned(action["bottleneck"]),
         "rollback": action["rollback"],
         **_guarded(m, action["bottleneck"]),
         "findings": [],

@@ -19,6 +19,7 @@ def figures(m: Material, told: Mapping[str, Any]) -> list[Figure]:
         *_time(told["attribution"], commands.snapshot()),
         *_causes(told["attribution"], commands.snapshot(causes=True)),
         *_moves(told["comparison"], commands.compare()),
+        *_quality(told, commands.compare()),
         *_mapping(told["mapping"], commands.retune()),
         *_report(told, commands.report()),
     ]
@@ -77,6 +78,17 @@ def _moves(comparison: Mapping[str, Any] | None, command: str) -> Iterator[Figur
             if move[bound] is not None:
                 name = f"{move['of']} {move['quantile']} after/before, {bound}"
                 yield _figure(name, move[bound], "", command, f"compared.0.moves.{place}.{bound}")
+
+
+def _quality(told: Mapping[str, Any], command: str) -> Iterator[Figure]:
+    """The readings only: what breaches an objective is the report's own, and so is its verdict."""
+    if told["comparison"] is None:
+        return
+    for place, reading in enumerate(told["rollout"]["quality"]):
+        for key in ("before", "after", "worse_by"):
+            if reading[key] is not None:
+                name = f"quality {reading['name']}, {key.replace('_', ' ')}"
+                yield _figure(name, reading[key], "", command, f"compared.0.rollout.quality.{place}.{key}")
 
 
 def _mapping(mapping: Mapping[str, Any] | None, command: str) -> Iterator[Figure]:

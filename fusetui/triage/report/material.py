@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fusetui.analysis.attribution.causes import Causes
     from fusetui.analysis.changepoint.changes import Change
     from fusetui.analysis.compare import Comparison
+    from fusetui.triage.quality import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class Material:
     hardware    given for a capture that names none
     causes      from the twin, or why there are none
     changes     of p95 within the trace, in order of time; changes_why: why none can be told
-    comparison  against the baseline
+    comparison  against the baseline; quality: before and after
+    options, quality_options  words of the command line that change what is told: commands that print it again need them
     mapping     the closed-loop report (`analysis.retune.report.report_of`), None where it says nothing
     notes       of reading: what is missing, broken or cut
     """
@@ -78,6 +80,9 @@ class Material:
     changes_why: str = ""
     baseline: str = ""
     comparison: Comparison | None = None
+    quality: tuple[Reading, ...] = ()
+    options: tuple[str, ...] = ()
+    quality_options: tuple[str, ...] = ()
     mapping: Mapping[str, Any] | None = None
     bookmarks: tuple[Bookmarked, ...] = ()
     decided: tuple[Decided, ...] = ()

@@ -26,13 +26,17 @@ class Commands:
         m = self.material
         baseline = f"--baseline {shlex.quote(m.baseline)}" if m.baseline else ""
         hardware = f"--hardware {shlex.quote(m.hardware)}" if m.hardware else ""
-        return self._told("report", baseline, hardware, "--json")
+        quality = self._quality() if m.baseline else []
+        return self._told("report", baseline, *quality, hardware, *m.options, "--json")
 
     def compare(self) -> str:
         """The comparison with the baseline."""
         material = self.material
         both = f"fusetui compare {shlex.quote(material.baseline)} {shlex.quote(material.spec)}"
-        return " ".join((both, *self.limits(), "--json"))
+        return " ".join((both, *self.limits(), *self._quality(), "--json"))
+
+    def _quality(self) -> list[str]:
+        return [shlex.quote(word) for word in self.material.quality_options]
 
     def retune(self) -> str:
         """The closed loop."""

@@ -13,6 +13,7 @@ from fusetui.triage.report.sections_act import (
     findings_sections,
     limits_section,
     matrix_section,
+    rollout_section,
 )
 from fusetui.triage.report.sections_baseline import baseline_section
 from fusetui.triage.report.sections_plan import mapping_section
@@ -34,7 +35,7 @@ def document_of(told: Told) -> Document:
     sections = (
         _in_brief(told), _build(told), _trend(told), _timeline(told), _moved(told), baseline_section(told),
         _stages(told), *findings_sections(told), contradictions_section(told), decisions_section(told),
-        mapping_section(told), matrix_section(told), limits_section(told), _reproduce(told),
+        rollout_section(told), mapping_section(told), matrix_section(told), limits_section(told), _reproduce(told),
     )  # fmt: skip
     simulated = " Simulated trace: no number is of a real device." if trace["simulated"] else ""
     sentence = f"{state}: {verdict['sentence']}.{simulated}"

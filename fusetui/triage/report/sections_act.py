@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from fusetui.analysis.fmt import DASH
 from fusetui.triage.report.blocks import Block, Bullets, Command, Facts, Section, Table, Text
-from fusetui.triage.report.words import fact, ns, pct
+from fusetui.triage.report.words import fact, ns, num, pct
 
 Told = Mapping[str, Any]
 _IN_FULL: Final = 8
@@ -22,11 +23,11 @@ def findings_sections(told: Told) -> Iterator[Section]:
         return
     rows = tuple(
         (str(place), one["severity"], one["id"], one["sentence"], pct(one["share"]), pct(one["cause"]),
-         one["confidence"])
+         one["confidence"], one["owner"].partition(";")[0])
         for place, one in enumerate(found[:_LINES], 1)
     )  # fmt: skip
     left = len(found) - len(rows)
-    head = ("", "severity", "rule", "what", "beyond the median", "cause share", "how sure")
+    head = ("", "severity", "rule", "what", "beyond the median", "cause share", "how sure", "owner")
     more = (Text(f"and {left} more, see the JSON form"),) if left else ()
     yield Section("Findings", (Table(head, rows, (4, 5)), *more, *_of_report(told)))
     for place, one in enumerate([one for one in found if one["severity"] != "info"][:_IN_FULL], 1):
@@ -37,7 +38,11 @@ def _finding(place: int, one: Told) -> Section:
     evidence = tuple(
         (row["text"], fact(row["value"], row["unit"]), ", ".join(row["columns"])) for row in one["evidence"]
     )
-    about = [("severity", one["severity"]), ("how sure", f"{one['confidence']}: {one['confidence_why']}")]
+    about = [
+        ("severity", one["severity"]),
+        ("owner", one["owner"]),
+        ("how sure", f"{one['confidence']}: {one['confidence_why']}"),
+    ]
     about += [("stage", one["stage"])] if one["stage"] else []
     about += [("since", one["since"])] if one["since"] else []
     about += [("contradicts", ", ".join(one["contradicts"]))] if one["contradicts"] else []
@@ -66,7 +71,7 @@ def _against(ids: Sequence[str]) -> str:
 
 
 def decisions_section(told: Told) -> Section:
-    """Each change with owner, undo and guardrail; then whether to roll out."""
+    """Each change with owner, undo and guardrail; then what was decided."""
     blocks: list[Block] = []
     for place, one in enumerate(told["decisions"], 1):
         expected = _expected(one["expected"])
@@ -81,10 +86,29 @@ def decisions_section(told: Told) -> Section:
         head = ("decided", "finding", "owner", "status", "change", "rollback", "guardrail")
         keys = ("at", "finding", "owner", "status", "change", "rollback", "guardrail")
         blocks.append(Table(head, tuple(tuple(one[key] for key in keys) for one in told["decided"])))
-    rollout = told["rollout"]
-    reasons = (*rollout["against"], *(f"missing {text}" for text in rollout["missing"]))
-    blocks.append(Text("Rollout: go." if rollout["go"] else f"Rollout: no go. {'; '.join(reasons)}."))
     return Section("Decisions", tuple(blocks))
+
+
+def rollout_section(told: Told) -> Section:
+    """Whether to roll out: throughput, latency and quality together, and what of them is missing."""
+    rollout = told["rollout"]
+    reasons = [(kind, text) for kind in ("against", "missing", "holds") for text in rollout[kind]]
+    blocks: list[Block] = [Text(f"{rollout['verdict'].upper()}.")]
+    blocks += [Bullets(tuple(f"{kind}: {text}" for kind, text in reasons))] if reasons else []
+    if rollout["quality"]:
+        head = ("quality", "before", "after", "worse by", "95 % interval", "n", "better", "")
+        blocks.append(Table(head, tuple(_reading(one) for one in rollout["quality"]), (1, 2, 3, 4, 5)))
+    if told["comparison"] is not None and rollout["quality"]:
+        blocks.append(Command(told["comparison"]["command"], "compared.0.rollout.quality"))
+    return Section("Rollout", tuple(blocks))
+
+
+def _reading(one: Told) -> tuple[str, ...]:
+    known = one["low"] is not None and one["high"] is not None
+    interval = f"{one['low']:+.2%} … {one['high']:+.2%}" if known else DASH
+    worse = DASH if one["worse_by"] is None else f"{one['worse_by']:+.2%}"
+    return (one["name"], num(one["before"]), num(one["after"]), worse, interval,
+            f"{one['n_before']:,}, {one['n_after']:,}", one["better"], one["verdict"])  # fmt: skip
 
 
 def _expected(expected: Any) -> str:

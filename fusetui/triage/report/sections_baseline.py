@@ -17,9 +17,8 @@ def baseline_section(told: Told) -> Section | None:
     made = told["comparison"]
     if made is None:
         return None
-    why = f" ({made['why']})" if made["why"] else ""
     moves = [move for move in made["moves"] if move["ratio"] is not None]
-    blocks: list[Block] = [Text(f"Against {made['before']}: {made['verdict']}{why}.{_not_judged(moves)}")]
+    blocks: list[Block] = [Text(f"Against {made['before']}: {_verdict(made)}.{_alike(made)}{_not_judged(moves)}")]
     if moves:
         head = ("", "before", "after", "change", "95 % interval", "moved")
         blocks.append(Table(head, tuple(_row(move) for move in moves), (1, 2, 3, 4)))
@@ -31,6 +30,24 @@ def baseline_section(told: Told) -> Section | None:
     unsaid = tuple(dict.fromkeys(move["why"] for move in moves if move["why"]))
     blocks += [Bullets(tuple(items)) for items in (totals, (*unsaid, *made["notes"])) if items]
     return Section("Before and after", (*blocks, Command(made["command"], "compared.0")))
+
+
+def _verdict(made: Told) -> str:
+    """`p50 no change seen; p95, p99 not judged: needs n ≥ 60, 300, have 24 and 24 (p50 is within …)`."""
+    why = f" ({made['why']})" if made["why"] else ""
+    if not made["judged"] or not made["not_judged"]:
+        return f"{made['verdict']}{why}"
+    return f"{', '.join(made['judged'])} {made['verdict']}; {made['not_judged']}{why}"
+
+
+def _alike(made: Told) -> str:
+    """A mix of sizes drowns what each of them shows."""
+    if not made["alike"]:
+        return ""
+    one = made["alike"][0]
+    interval = f"{change(one['low'])} … {change(one['high'])}"
+    moved = "moved" if one["low"] > 1.0 or one["high"] < 1.0 else "shows no change"
+    return f" At the same sizes the typical latency {moved}: {change(one['ratio'])} ({interval})."
 
 
 def _not_judged(moves: list[Told]) -> str:
