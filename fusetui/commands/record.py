@@ -16,13 +16,18 @@ from fusetui.analysis.filter import Filter, FilterError, parse_filter
 from fusetui.commands.inputs import open_live, say
 from fusetui.commands.limits import keep_limits, segment_limits
 from fusetui.telemetry.reel import Reel
-from fusetui.telemetry.source import Source
+from fusetui.telemetry.source import Finishing, Source
 from fusetui.telemetry.tape import Tape
 
 EXIT_USAGE = 2
 EXIT_FAILED = 3
 EXIT_LOST = 5
 _ENDED = ("ended", "failed", "lost")
+_POLL_S = 0.2
+_QUIET_S = 0.5
+"""Nothing for so long: producers have noticed that this side ends."""
+_LAST_WORDS_S = 3.0
+"""A producer that does not notice is cut off after this."""
 
 
 class _Until:
@@ -77,25 +82,26 @@ def _open_tape(source: Source, args: argparse.Namespace) -> Tape | Reel:
     return Tape(path, source, max_bytes=max_bytes, max_seconds=max_seconds, overwrite=args.force)
 
 
-def _next(source: Source, tape: Tape | Reel, stop: _Until) -> Sequence[pa.RecordBatch]:
-    """The next batches; none when it is time to stop or the source has ended."""
-    while not stop:
-        batches = source.poll(0.2)
-        if batches or source.health().state in _ENDED:
-            return batches
-        _tell(tape)
-    return ()
-
-
 def _pump(source: Source, tape: Tape | Reel, keep: Filter | None, stop: _Until) -> None:
-    """Write until `stop`; what had already come by then is written too."""
-    while not tape.failed:
-        batches = _next(source, tape, stop) or source.poll(0.0)
-        for batch in batches:
-            tape.write(batch if keep is None else keep.apply(batch))
-        _tell(tape)
-        if stop or not batches:
-            return
+    """Write until `stop`, then what is still on its way."""
+    while not tape.failed and not stop:
+        batches = source.poll(_POLL_S)
+        if not batches and source.health().state in _ENDED:
+            break
+        _write(batches, tape, keep)
+    if not isinstance(source, Finishing):
+        _write(source.poll(0.0), tape, keep)
+        return
+    source.finish()
+    latest_s = time.monotonic() + _LAST_WORDS_S
+    while time.monotonic() < latest_s and (batches := source.poll(_QUIET_S)):
+        _write(batches, tape, keep)
+
+
+def _write(batches: Sequence[pa.RecordBatch], tape: Tape | Reel, keep: Filter | None) -> None:
+    for batch in batches:
+        tape.write(batch if keep is None else keep.apply(batch))
+    _tell(tape)
 
 
 def _tell(tape: Tape | Reel) -> None:

@@ -13,12 +13,15 @@ import pyarrow as pa
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.link import Link
 from fusetui.telemetry.schema import COUNTER, EXECUTION, MARK, REQUEST, SCHEMA, build_batch
-from fusetui.telemetry.writer import Encoder
+from fusetui.telemetry.writer import Encoder, parts_of
 
 _TEXT: Final = frozenset(f.name for f in SCHEMA if isinstance(f.type, pa.DictionaryType))
 _FLOATS: Final = frozenset(f.name for f in SCHEMA if pa.types.is_floating(f.type))
 _MAX_INT: Final = {f.name: 2 ** (f.type.bit_width - 1) for f in SCHEMA if pa.types.is_integer(f.type)}
 _SEND_ERRORS: Final = (OSError, ValueError)
+_TRIES: Final = 3
+"""A viewer that breaks off at one and the same batch does not want it."""
+
 _RETRY_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 Row = dict[str, Any]
@@ -194,27 +197,37 @@ class Producer:
         # At once, so that a viewer sees a producer that has nothing to say yet.
         encoder = self._connect()
         while (batch := self._next()) is not None:
-            try:
-                if encoder is None:
-                    encoder = self._connect()
-                if encoder is None:
-                    self._count(batch, sent=False)
-                    continue
-                for part in encoder.parts(batch):
-                    self._link.send(encoder.encode(part))
-                self._count(batch, sent=True)
-            except _SEND_ERRORS as error:
-                # A stream that broke inside a message cannot go on: the next connection begins a new one.
-                self._problem(error)
-                self._count(batch, sent=False)
-                encoder = None
-                self._drop()
+            for part in parts_of(batch):
+                encoder = self._deliver(part, encoder)
         try:
             if encoder is not None:
                 self._link.send(encoder.end())
         except _SEND_ERRORS as error:
             self._problem(error)
         self._drop()
+
+    def _deliver(self, part: pa.RecordBatch, encoder: Encoder | None) -> Encoder | None:
+        """Send a batch; one that broke off again on the next connection, which begins a new stream.
+
+        Nobody has it twice: a send that failed left its message incomplete. Returns the encoder to go on with.
+        """
+        for _ in range(_TRIES):
+            encoder = encoder or self._connect()
+            if encoder is None:
+                break
+            try:
+                self._link.send(encoder.encode(part))
+            except _SEND_ERRORS as error:
+                self._problem(error)
+                encoder = None
+                self._drop()
+                if not isinstance(error, OSError):
+                    break
+            else:
+                self._count(part, sent=True)
+                return encoder
+        self._count(part, sent=False)
+        return encoder
 
     def _drop(self) -> None:
         self.connected = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import sys
 from collections.abc import Callable
@@ -59,8 +60,13 @@ class Link:
             self._socket.sendall(self._token)
 
     def send(self, data: bytes) -> None:
-        """All of `data`. Raises OSError, also when the other side reads nothing for SEND_S."""
+        """All of `data`. Raises OSError, also when the other side reads nothing for SEND_S.
+
+        To one that has said it ends nothing is sent: the system would take it, and nobody might read it.
+        """
         if self._socket is not None:
+            if _ends(self._socket):
+                raise ConnectionError("the other side ends")
             self._socket.sendall(data)
             return
         view = memoryview(data)
@@ -91,3 +97,10 @@ class Link:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _ends(connection: socket.socket) -> bool:
+    """Whether the other side has shut its half down; what it said before is left for whoever reads it."""
+    poll = select.poll()
+    poll.register(connection, getattr(select, "POLLRDHUP", 0))
+    return bool(poll.poll(0))

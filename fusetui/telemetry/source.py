@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -114,6 +114,15 @@ class Source(Protocol):
     def health(self) -> SourceHealth: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Finishing(Protocol):
+    """A source whose producers can be told that this side ends, so that nothing they sent is lost."""
+
+    def finish(self) -> None:
+        """Take no more producers in; what is on its way can still be polled, until nothing comes any more."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

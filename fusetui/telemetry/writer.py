@@ -71,7 +71,7 @@ class Encoder:
 
     def parts(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         """The batch in pieces that every reader's limits admit, at most MAX_BATCH_ROWS rows each."""
-        return [batch.slice(start, MAX_BATCH_ROWS) for start in range(0, batch.num_rows, MAX_BATCH_ROWS)]
+        return parts_of(batch)
 
     def encode(self, batch: pa.RecordBatch, stamp: bytes | None = None) -> bytes:
         """The batch with the dictionaries that changed. Raises pyarrow.ArrowInvalid when it is not in SCHEMA.
@@ -126,6 +126,11 @@ class StreamWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def parts_of(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+    """The batch in pieces that every reader's limits admit, at most MAX_BATCH_ROWS rows each."""
+    return [batch.slice(start, MAX_BATCH_ROWS) for start in range(0, batch.num_rows, MAX_BATCH_ROWS)]
 
 
 def compacted(batch: pa.RecordBatch) -> pa.RecordBatch:

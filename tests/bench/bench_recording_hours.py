@@ -35,6 +35,9 @@ from fusetui.telemetry.schema import EXECUTION, REQUEST, build_batch
 BATCH_S = 0.1
 SAMPLE_S = 10.0
 WARM_S = 60.0
+APART_S = 15.0
+"""Between two restarts at least; the producer keeps what it makes while nobody listens, up to 50 s of 20,000 rows."""
+BUFFER_ROWS = 1 << 20
 PRODUCER = "producer.csv"
 
 
@@ -52,7 +55,7 @@ def produce(address: str, rate: int, status: Path) -> None:
         "stream": words(["decode", "prefill"] * (rows // 2) + ["decode"] * (rows % 2)),
     }
     begun_s, number = time.time(), 0
-    with Producer(address, source="recording bench", close_s=10.0) as out:
+    with Producer(address, source="recording bench", buffer_rows=BUFFER_ROWS, close_s=10.0) as out:
         while not ended.wait(max(0.0, begun_s + number / rate - time.time())):
             end_ns = time.time_ns() + np.arange(rows) * 1000
             spent_ns = rng.lognormal(13, 1, rows).astype(np.int64)
@@ -164,7 +167,9 @@ class Run:
 def plan_of(hours: float, restarts: int, rng: random.Random) -> list[tuple[float, signal.Signals]]:
     """Moments in s since the beginning, in the first and the last third, and what the recorder gets then."""
     total_s = hours * 3600
-    moments = sorted(rng.choice((rng.uniform(0.03, 0.35), rng.uniform(0.65, 0.97))) for _ in range(restarts))
+    moments = sorted(rng.choice((rng.uniform(0.03, 0.35), rng.uniform(0.65, 0.92))) for _ in range(restarts))
+    for at in range(1, restarts):
+        moments[at] = max(moments[at], moments[at - 1] + APART_S / total_s)
     kinds = [signal.SIGTERM, signal.SIGKILL] * ((restarts + 1) // 2)
     rng.shuffle(kinds)
     return list(zip((share * total_s for share in moments), kinds, strict=False))
