@@ -37,7 +37,8 @@ def live(commands: Commands) -> None:
         "source",
         nargs="?",
         default="host",
-        help="host (default), sim, sim:scenario=NAME, - (stdin), unix:PATH, tcp:HOST:PORT, a pipe, or"
+        help="host (default), sim, sim:scenario=NAME, - (stdin), unix:PATH, tcp:HOST:PORT, a pipe,"
+        " an engine's http://…/metrics, a vLLM or SGLang log, or"
         " devices: nvml, amdsmi, neuron, tt-smi, xpu-smi, hl-smi; `fusetui doctor` tells what is here",
     )
     command.add_argument("--record", metavar="FILE", help="record what comes, as `fusetui record` does")

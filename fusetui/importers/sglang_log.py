@@ -17,6 +17,7 @@ import pyarrow as pa
 from fusetui.importers.azure_llm import timestamps_ns
 from fusetui.importers.bytestream import ByteStream
 from fusetui.importers.capture import Capture
+from fusetui.importers.follow import ReadingLines
 from fusetui.importers.lines import line_chunks
 from fusetui.importers.readings import Readings
 from fusetui.telemetry.header import Header
@@ -54,25 +55,40 @@ def sniff(head: bytes) -> bool:
     return bool(_LINE.search(head))
 
 
+def follow() -> ReadingLines:
+    """A log that grows."""
+    return ReadingLines(NAME, _Log().take, lambda: {"server": "SGLang"}, "sglang")
+
+
 def read(path: Path, memory_bytes: int) -> Capture:
     """Open a log. Raises TelemetryError when no line of a batch in it has a time."""
-    rows, bad, graphs = Readings(str(path), memory_bytes), 0, 0
+    log, rows, bad = _Log(), Readings(str(path), memory_bytes), 0
     with ByteStream(path) as stream:
         for chunk in line_chunks(stream):
-            found = [reading for match in _LINE.finditer(chunk) for reading in _readings(*map(_text, match.groups()))]
-            graphs += sum(row[2] == "decode graph" for row in found)
-            texts = pa.array([row[0].replace(",", ".") for row in found], pa.utf8())
-            bad += rows.add(
-                timestamps_ns(texts), np.array([row[1] for row in found]), name=[row[2] for row in found],
-                unit=[row[3] for row in found], stream=[row[4] for row in found], shape=[row[5] for row in found],
-                mapping=np.array([row[6] for row in found], np.int8),
-            )  # fmt: skip
+            bad += log.take(chunk, rows)
         notes = [stream.damage] if stream.damage else []
     notes.append("times are local and in whole seconds: taken as UTC")
     notes.append("only some decode batches are logged, and no request: --export-metrics-to-file has every request")
     notes += [f"readings left out: no time: {bad:,}"] if bad else []
-    notes += [] if graphs else ["no line says whether a CUDA graph ran"]
+    notes += [] if log.graphs else ["no line says whether a CUDA graph ran"]
     return rows.capture(Header(source="sglang", clock="epoch", build={"server": "SGLang"}), notes)
+
+
+class _Log:
+    """One log while it is read. graphs: lines that said whether a CUDA graph ran."""
+
+    graphs = 0
+
+    def take(self, chunk: bytes, rows: Readings) -> int:
+        """Put the readings of these lines into `rows`; returns how many had no time."""
+        found = [reading for match in _LINE.finditer(chunk) for reading in _readings(*map(_text, match.groups()))]
+        self.graphs += sum(row[2] == "decode graph" for row in found)
+        texts = pa.array([row[0].replace(",", ".") for row in found], pa.utf8())
+        return rows.add(
+            timestamps_ns(texts), np.array([row[1] for row in found]), name=[row[2] for row in found],
+            unit=[row[3] for row in found], stream=[row[4] for row in found], shape=[row[5] for row in found],
+            mapping=np.array([row[6] for row in found], np.int8),
+        )  # fmt: skip
 
 
 def _text(part: bytes | None) -> str:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from fusetui.importers.bytestream import ByteStream
 from fusetui.importers.capture import Capture
+from fusetui.importers.follow import LogLines
 from fusetui.importers.lines import line_chunks
 from fusetui.importers.requestlog import shapes
 from fusetui.importers.rows import Rows
@@ -31,6 +32,7 @@ _ROW: Final = np.dtype(
     [("arrival", "i8"), ("start", "i8"), ("end", "i8"), ("prompt", "i8"), ("output", "i8"), ("number", "i8")]
 )
 _BATCH_ROWS: Final = 1 << 16
+_FOLLOWED_BYTES: Final = 4 << 20
 _MOST_TOKENS: Final = 1 << 31
 _FARTHEST_S: Final = 4e9
 
@@ -70,6 +72,11 @@ def sniff(head: bytes) -> bool:
     """A JSON line with the parameters of a request and its latency."""
     first = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0]
     return first.startswith(b'{"request_parameters"') and b'"e2e_latency"' in first
+
+
+def follow() -> LogLines:
+    """A log that grows."""
+    return _Following()
 
 
 def read(path: Path, memory_bytes: int) -> Capture:
@@ -123,6 +130,27 @@ class _Log:
             arrival=times_ns[:, 0], start=times_ns[:, 1], end=times_ns[:, 2], prompt=counts[:, 0], output=counts[:, 1],
             number=number,
         )  # fmt: skip
+
+
+class _Following:
+    """Requests of a log that grows, numbered on."""
+
+    name, local = NAME, False
+
+    def __init__(self) -> None:
+        self.bad = self._requests = 0
+
+    def header(self) -> Header:
+        return Header(source="sglang", build={"server": "SGLang"})
+
+    def take(self, lines: bytes) -> list[pa.RecordBatch]:
+        log = _Log(_FOLLOWED_BYTES)
+        log.take(lines)
+        self.bad += log.bad
+        table = log.rows.table()
+        table["number"] += self._requests
+        self._requests += len(table)
+        return list(_batches(table))
 
 
 def _batches(table: npt.NDArray[Any]) -> Iterator[pa.RecordBatch]:

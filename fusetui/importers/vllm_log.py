@@ -17,6 +17,7 @@ import numpy as np
 
 from fusetui.importers.bytestream import ByteStream
 from fusetui.importers.capture import Capture
+from fusetui.importers.follow import ReadingLines
 from fusetui.importers.lines import line_chunks
 from fusetui.importers.readings import Readings
 from fusetui.telemetry.header import Header
@@ -61,33 +62,40 @@ def sniff(head: bytes) -> bool:
     return not head.lstrip().startswith(b"{") and bool(re.search(_AVERAGES + rb" tokens/s, Avg generation", head))
 
 
+def follow() -> ReadingLines:
+    """A log that grows."""
+    log = _Log()
+    return ReadingLines(NAME, log.take, lambda: {"server": "vLLM", **log.settings}, "vllm")
+
+
 def read(path: Path, memory_bytes: int) -> Capture:
     """Open a log. Raises TelemetryError when no line of averages in it has a time."""
-    log = _Log(Readings(str(path), memory_bytes))
+    log, rows = _Log(), Readings(str(path), memory_bytes)
     with ByteStream(path) as stream:
         for chunk in line_chunks(stream):
-            log.take(chunk)
+            log.take(chunk, rows)
         notes = [stream.damage] if stream.damage else []
     notes.append("averages over the engine's log interval: no request and no kernel is in the log")
     notes.append("times are local: taken as UTC" if log.has_year else "no year in the log: times count from its start")
     notes += [f"lines left out before the first time: {log.untimed:,}"] if log.untimed else []
     notes += [] if log.steps else ["what ran as a CUDA graph is not in it: --cudagraph-metrics would log it"]
     header = Header(source="vllm", clock="epoch" if log.has_year else "trace", build={"server": "vLLM", **log.settings})
-    return log.rows.capture(header, notes)
+    return rows.capture(header, notes)
 
 
 class _Log:
     """One log while it is read."""
 
-    def __init__(self, rows: Readings) -> None:
-        self.rows = rows
+    def __init__(self) -> None:
         self.settings: dict[str, str] = {}
         self.has_year = False
         self.untimed = self.steps = 0
         self._at_s: int | None = None
         self._year = _LEAP_YEAR
 
-    def take(self, chunk: bytes) -> None:
+    def take(self, chunk: bytes, rows: Readings) -> int:
+        """Put the readings of these lines into `rows`; returns how many lines had no time."""
+        untimed = self.untimed
         averages: list[tuple[int, float, str, str | None, str | None]] = []
         steps: list[tuple[int, float, str, int]] = []
         for match in _LINE.finditer(chunk):
@@ -101,15 +109,16 @@ class _Log:
                 steps.append((self._at_s, float(found[4]), *_step(int(found[1]), int(found[2]), found[3])))
             else:
                 averages += [(self._at_s, *reading) for reading in _readings(line)]
-        self.rows.add(
+        rows.add(
             _ns([row[0] for row in averages]), np.array([row[1] for row in averages]),
             name=[row[2] for row in averages], unit=[row[3] for row in averages], stream=[row[4] for row in averages],
         )  # fmt: skip
-        self.rows.add(
+        rows.add(
             _ns([row[0] for row in steps]), np.array([row[1] for row in steps]), name=_STEP_NAME,
             shape=[row[2] for row in steps], mapping=np.array([row[3] for row in steps], np.int8),
         )  # fmt: skip
         self.steps += len(steps)
+        return self.untimed - untimed
 
     def _read_time(self, line: str) -> None:
         found = _TIME.search(line)

@@ -1,0 +1,25 @@
+"""Text logs as live sources: the one place that knows both how a log is followed and what its lines mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from stat import S_ISREG
+
+from fusetui.telemetry.source import Source
+
+
+def open_log(spec: str) -> Source | None:
+    """The log at a path, followed; None when there is no text file. Raises TelemetryError when it cannot be read."""
+    from fusetui.importers.follow import lines_of
+    from fusetui.sources.log_follow import LogSource
+    from fusetui.telemetry.open import is_contract
+
+    path = Path(spec)
+    try:
+        if not S_ISREG(path.stat().st_mode):
+            return None
+        with path.open("rb") as file:
+            first = file.read(8)
+    except (OSError, ValueError):
+        return None
+    return None if is_contract(first) else LogSource(spec, lines_of)
