@@ -14,7 +14,17 @@ from fusetui.telemetry.source import Source, Trace
 
 _DEVICES = ("nvml", "amdsmi", "neuron", "tt-smi", "xpu-smi", "hl-smi")
 _LIVE_WORDS = ("host", "sim", "load", "-", *_DEVICES)
-_LIVE_PREFIXES = ("sim:", "load:", "unix:", "tcp:", "http:", "https:", *(f"{device}:" for device in _DEVICES))
+_LIVE_PREFIXES = (
+    "sim:",
+    "load:",
+    "unix:",
+    "tcp:",
+    "flight:",
+    "grpc",
+    "http:",
+    "https:",
+    *(f"{device}:" for device in _DEVICES),
+)
 
 
 def is_live(spec: str) -> bool:
@@ -52,8 +62,11 @@ def open_trace(specs: list[str], args: argparse.Namespace) -> Trace:
 
 def open_live(spec: str, args: argparse.Namespace, stdin: BinaryIO | None = None) -> Source:
     """The live source named on the command line; `stdin`: what `-` reads when the keyboard took its place."""
+    from fusetui.commands.followed import open_log
     from fusetui.sources.registry import open_source
 
+    if not is_live(spec) and (log := open_log(spec)) is not None:
+        return log
     return open_source(
         spec,
         memory_bytes=queue_bytes(args.memory),
