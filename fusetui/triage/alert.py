@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pyarrow as pa
 
 from fusetui.analysis.expression.judge import BREACHED, HOLDS, SHORT, Verdict, judge
-from fusetui.analysis.expression.observe import observe
 from fusetui.analysis.expression.rule import Rule
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.text import safe_text
-from fusetui.triage.alert_rows import newest_rows
+from fusetui.triage.alert_rows import MAX_ROWS, SNAPSHOT_ROWS, newest_rows
+from fusetui.triage.alert_scope import needs_snapshot
 from fusetui.triage.alert_text import judged_text
 from fusetui.triage.finding import BOTTLENECKS, Finding, Severity, Slice, SubjectKind
 
@@ -65,6 +65,12 @@ class Alert:
     subject_kind: SubjectKind = ""
     owner: str = ""
     hooks: Hooks = Hooks()
+
+    @property
+    def most_rows(self) -> int:
+        """Most rows that a look takes, the newest."""
+        costly = any(needs_snapshot(each.measure) for each in self.rule.comparisons())
+        return SNAPSHOT_ROWS if costly else MAX_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +149,14 @@ class Alerts:
         batches  canonical, oldest first, at least those of the last `needs_ns`; older rows are left out
         now_ns   the source's present on the trace's clock, never less than at the last look (`reset` before that)
         """
-        rows = {over: newest_rows(batches, header, now_ns, over) for over in {s.alert.over_ns for s in self.states}}
+        rows = {
+            (over, most): newest_rows(batches, header, now_ns, over, most)
+            for over, most in {(state.alert.over_ns, state.alert.most_rows) for state in self.states}
+        }
         states, events = [], []
         for state in self.states:
-            alert, scope = state.alert, rows[state.alert.over_ns].scope
-            outcome = judge(alert.rule, lambda c, of=scope: observe(c.measure, of(c.where)), alert.min_n)  # type: ignore[misc]
+            alert, scope = state.alert, rows[state.alert.over_ns, state.alert.most_rows].scope
+            outcome = judge(alert.rule, lambda c, of=scope: of(c.where).observe(c.measure), alert.min_n)  # type: ignore[misc]
             after = step(state, outcome.verdict, now_ns, judged_text(outcome))
             states.append(after)
             if (after.raised_ns is None) != (state.raised_ns is None):

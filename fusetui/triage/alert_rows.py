@@ -9,24 +9,28 @@ from typing import Final
 import pyarrow as pa
 
 from fusetui.analysis.coalesce import coalesced
-from fusetui.analysis.expression.rows import Rows
 from fusetui.telemetry.eventtime import event_time_ns
 from fusetui.telemetry.header import Header
+from fusetui.triage.alert_scope import AlertRows
 
 MAX_ROWS: Final = 100_000
-"""Most rows a look takes, the newest: a look costs about a tenth of a second then."""
+"""Most rows a look takes, the newest."""
+SNAPSHOT_ROWS: Final = 20_000
+"""The same for rules with a measure that costs a snapshot."""
 
 OLDER: Final = 32
 """Batches in a row that are too old, from which on all before them are taken to be."""
 
 
-def newest_rows(batches: Sequence[pa.RecordBatch], header: Header, now_ns: int, over_ns: int) -> Rows:
-    """The rows with an event time in (now_ns - over_ns, now_ns], at most MAX_ROWS of the newest batches.
+def newest_rows(
+    batches: Sequence[pa.RecordBatch], header: Header, now_ns: int, over_ns: int, most: int = MAX_ROWS
+) -> AlertRows:
+    """The rows with an event time in (now_ns - over_ns, now_ns], the newest `most` of them.
 
     Rows without any time (open work) are taken as they come. batches are oldest first.
     """
     kept: list[pa.RecordBatch] = []
-    room, older = MAX_ROWS, 0
+    room, older = most, 0
     for batch in reversed(batches):
         if room <= 0 or older >= OLDER:
             break
@@ -39,8 +43,7 @@ def newest_rows(batches: Sequence[pa.RecordBatch], header: Header, now_ns: int, 
         if len(taken):
             kept.append(taken)
             room -= len(taken)
-    notes = () if room > 0 else (f"only the newest {MAX_ROWS:,} rows are looked at",)
-    return Rows(coalesced(kept[::-1], MAX_ROWS), header, notes)
+    return AlertRows(coalesced(kept[::-1], most), header, cut=room <= 0)
 
 
 class RecentBatches:
