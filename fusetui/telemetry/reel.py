@@ -113,6 +113,7 @@ class Reel:
         if self._recorder is not None:
             self._recorder.close()
             self._check()
+            self._look_after()
         self._give_up_recorder()
         self._closed = True
         self._lock.release()
