@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from fusetui.commands.inputs import capture_path, open_trace
 from fusetui.commands.progress import finish_reading
+from fusetui.commands.report_model import Read, causes_of_twin, mapping_of, skips, twin_of_rows
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from fusetui.analysis.expression.rows import Rows
-    from fusetui.analysis.planned import Captured
-    from fusetui.analysis.twin import Twin
-    from fusetui.telemetry.header import Header
-    from fusetui.telemetry.source import Trace
     from fusetui.triage.report.material import Bookmarked, Decided, Material, TraceFile
     from fusetui.triage.report.redact import Redactor
-
-
-class _Read(NamedTuple):
-    """One capture, read once; rows and first_ns are of all of it, whatever the window."""
-
-    header: Header
-    rows: int
-    first_ns: int
-    kept: Rows
-    twin: Twin | str
 
 
 def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
@@ -49,13 +33,13 @@ def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
     scope = read.kept.scope()
     quality, unread = ((), ()) if before is None else quality_of(args, before, scope)
     _step("simulating what caused the tail")
-    causes = "not asked for: --no-causes" if _skips(args, "causes") else _causes(read.twin)
+    causes = "not asked for: --no-causes" if skips(args, "causes") else causes_of_twin(read.twin)
     asked = None if isinstance(causes, str) else causes
     base = None if before is None else before.snapshot
     judged = triage(scope.snapshot, asked, read.header, baseline=base, owners=owners)
     changes, changes_why = changes_within(scope)
     _step("trying bounded changes")
-    mapping, notes = (None, ["no changes were tried: --no-retune"]) if _skips(args, "retune") else _mapping(args, read)
+    mapping, notes = (None, ["no changes were tried: --no-retune"]) if skips(args, "retune") else mapping_of(args, read)
     bookmarks, decided = _kept(args.trace)
     _step("")
     return Material(
@@ -84,9 +68,10 @@ def material_of(args: argparse.Namespace) -> tuple[Material, Rows]:
     ), read.kept
 
 
-def _read(args: argparse.Namespace) -> _Read:
+def _read(args: argparse.Namespace) -> Read:
     from fusetui.analysis.expression.rows import rows_of
     from fusetui.analysis.filter import parse_filter
+    from fusetui.analysis.twin.requests import frame_of
 
     only = parse_filter(args.filter or "")
     trace = open_trace([args.trace], args)
@@ -96,19 +81,17 @@ def _read(args: argparse.Namespace) -> _Read:
         first_ns = int(index.first_ns.min()) if len(index.rows) else 0
         kept = rows_of(trace, window_ns=args.window, only=only)
         _step("measuring" if args.quick else "measuring and building a model of the trace")
-        return _Read(trace.header, int(index.rows.sum()), first_ns, kept, _twin(trace, kept, args))
+        frame = None if skips(args, "causes") and skips(args, "retune") else frame_of(kept.scope().batches)
+        twin = twin_of_rows(trace, frame, args)
+        return Read(trace.header, int(index.rows.sum()), first_ns, kept, frame, twin)
     finally:
         trace.close()
-
-
-def _skips(args: argparse.Namespace, what: str) -> bool:
-    return bool(args.quick or getattr(args, f"no_{what}"))
 
 
 def _skipped(args: argparse.Namespace) -> tuple[str, ...]:
     if args.quick:
         return ("--quick",)
-    return tuple(f"--no-{what}" for what in ("causes", "retune") if _skips(args, what))
+    return tuple(f"--no-{what}" for what in ("causes", "retune") if skips(args, what))
 
 
 def _quality_options(args: argparse.Namespace) -> tuple[str, ...]:
@@ -176,82 +159,6 @@ def _files(spec: str) -> tuple[TraceFile, ...]:
     except OSError as error:
         raise TelemetryError(spec, f"cannot be read ({error.strerror})") from None
     return (TraceFile(path.name, hash_of_captures([path]), size),)
-
-
-def _twin(trace: Trace, read: Rows, args: argparse.Namespace) -> Twin | str:
-    """Of the same batches as `fusetui snapshot --causes` makes it, so that the figures are the same."""
-    from fusetui.analysis.filter import parse_filter
-    from fusetui.analysis.twin import MAX_ROWS, twin_of
-    from fusetui.telemetry.errors import TelemetryError
-
-    if _skips(args, "causes") and _skips(args, "retune"):
-        return "not asked for: --quick"
-    index = trace.index()
-    if not len(index.rows):
-        return "no rows in this trace"
-    begin = int(index.first_ns.min()) if args.window is None else int(index.last_ns.max()) - args.window + 1
-    wanted = [number for number, last in enumerate(index.last_ns.tolist()) if last >= begin]
-    if int(index.rows[wanted].sum()) > MAX_ROWS:
-        return f"more rows than the {MAX_ROWS:,} a model is made of: choose a shorter --window"
-    if args.window is None:
-        batches: list[pa.RecordBatch] = read.scope().batches
-        return twin_of(batches, trace.header)
-    only = parse_filter(args.filter or "")
-    try:
-        return twin_of((trace.read(i) if only is None else only.apply(trace.read(i)) for i in wanted), trace.header)
-    except TelemetryError as error:
-        return str(error)
-
-
-def _causes(twin: Twin | str) -> Any:
-    if isinstance(twin, str):
-        return twin
-    from fusetui.analysis.attribution.causes import causes_of
-
-    return causes_of(twin)
-
-
-def _captured(args: argparse.Namespace, twin: Twin | str) -> tuple[Captured | None, list[str]]:
-    """The operators of a capture without requests, where they can be recovered and its device is described."""
-    from fusetui.commands.plan_trace import captured_of
-    from fusetui.telemetry.errors import TelemetryError
-
-    if not isinstance(twin, str):
-        return None, []
-    try:
-        captured = captured_of(capture_path(args.trace))
-    except TelemetryError as error:
-        return None, [f"no offline plan: {error.what}{'; ' + error.remedy if error.remedy else ''}"]
-    if captured.hardware is None and args.hardware is None:
-        return None, ["no offline plan: the capture names no device that is described; give --hardware"]
-    return captured, []
-
-
-def _mapping(args: argparse.Namespace, read: _Read) -> tuple[dict[str, Any] | None, list[str]]:
-    """The closed loop and notes on it; None where there is no twin, no plan and no mapping to tell of."""
-    from fusetui.analysis.retune import retune
-    from fusetui.analysis.retune.compiles import compiles_of, fewer_compiles
-    from fusetui.analysis.retune.offline import offline_of
-    from fusetui.analysis.retune.report import report_of
-    from fusetui.analysis.retune.silent import silent_fallback
-    from fusetui.analysis.summary import summarise_snapshot
-    from fusetui.analysis.twin.requests import frame_of
-
-    if args.filter:
-        return None, []
-    scope, twin = read.kept.scope(), read.twin
-    captured, notes = _captured(args, twin)
-    if isinstance(twin, str) and captured is None and not scope.snapshot.mapping.known:
-        return None, notes
-    summary = summarise_snapshot(scope.snapshot)
-    seen = compiles_of(summary)
-    retuned = None if isinstance(twin, str) else retune(twin, stall_ns=seen.each_ns)
-    dynamic = fewer_compiles(seen, summary["span_ns"], None)
-    offline = offline_of(read.header, None if isinstance(twin, str) else twin, captured, args.hardware)
-    silent = silent_fallback(frame_of(scope.batches))
-    more = [] if dynamic is None else [dynamic]
-    command = f"fusetui replay {shlex.quote(args.trace)}"
-    return report_of(read.header, summary, twin, retuned, more, offline, silent, (), command), notes
 
 
 def _kept(spec: str) -> tuple[tuple[Bookmarked, ...], tuple[Decided, ...]]:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from fusetui.analysis.arrays import Ints
+from fusetui.analysis.coalesce import coalesced
 from fusetui.analysis.columns import COUNTER, NULL, Columns, Reader, concat, plain
 from fusetui.analysis.filter import Filter
 from fusetui.analysis.frame import Context, snapshot_of
@@ -29,6 +30,8 @@ MAX_ROWS: Final = 2_000_000
 """Most rows looked at, the newest of a trace."""
 MIN_REQUESTS: Final = 5
 """Requests from which on latency is theirs; panes ask for more, as they have no "not enough data" to answer."""
+BATCH_ROWS: Final = 50_000
+"""Rows that are looked at together: recordings hold a second to a batch, which costs as much as this many."""
 _NONE: Final[Ints] = np.zeros(0, np.int64)
 
 
@@ -38,7 +41,7 @@ class Rows:
     def __init__(self, batches: Sequence[pa.RecordBatch], header: Header, notes: Sequence[str] = ()) -> None:
         self.header = header
         self.notes = tuple(notes)
-        self._batches = list(batches)
+        self._batches = coalesced(batches, BATCH_ROWS)
         self._scopes: dict[tuple[str, ...], Scope] = {}
 
     def scope(self, where: Sequence[Filter] = ()) -> Scope:
