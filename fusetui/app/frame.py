@@ -12,6 +12,7 @@ from fusetui.app.moments import Moment
 from fusetui.app.verdict import Verdict
 
 if TYPE_CHECKING:
+    from fusetui.app.baseline import BaselineBoard
     from fusetui.app.causes import CauseBoard
     from fusetui.app.lookout import Seen
     from fusetui.app.plan_board import PlanBoard
@@ -34,6 +35,7 @@ class Frame:
     triage       what the rules found; None before anything is shown
     moments      changes, alerts and marks that are known of the whole capture, or so far of a live source
     watched      what the lookout saw; None where nobody looks out
+    baseline     the capture to compare with; None without one
     recorded     events recorded so far, None when nothing is being recorded; recording_failed: why that stopped
     """
 
@@ -56,6 +58,7 @@ class Frame:
     recording_failed: str = ""
     board: PlanBoard | None = None
     causes: CauseBoard | None = None
+    baseline: BaselineBoard | None = None
     triage: TriageBoard | None = None
 
     @property

@@ -36,7 +36,7 @@ class Glyphs:
     dots         plot dots per cell (across, down)
     dot_chars    the character of every pattern of them; the bit of a dot is its line times `across` plus its column
     axis, rule   left axis with a tick; dashed limit line; meter: filled and empty part of a thin bar
-    mark         a moment worth showing
+    mark         a moment worth showing; was: a point of a baseline
     """
 
     name: str
@@ -51,6 +51,7 @@ class Glyphs:
     rule: str = "╌"
     meter: str = "━─"
     mark: str = "┊"
+    was: str = "◦"
     play: str = "▶"
     first: str = "◀"
     step: str = "▸"
@@ -94,6 +95,7 @@ BLOCK: Final = Glyphs(
     shades="░░▒▒▓▓██",
     dots=(2, 2),
     dot_chars=_QUADRANTS,
+    was="o",
 )
 ASCII: Final = Glyphs(
     name="ascii",
@@ -108,6 +110,7 @@ ASCII: Final = Glyphs(
     rule="-",
     meter="=-",
     mark=":",
+    was="o",
     play=">",
     first="<",
     step=">",

@@ -39,6 +39,8 @@ class Pane(Widget, can_focus=True):
     ALLOW_SELECT = False
 
     tick_s: float = 0.5
+    baseline: Snapshot | None = None
+    """What to draw beside the snapshot, set by the screen."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -98,7 +100,15 @@ class Pane(Widget, can_focus=True):
         """Equal for equal drawings: a paused view costs nothing."""
         palette, glyphs = look_of(self.app)
         seen = None if self.snapshot is None else (self.snapshot.version, self.snapshot.taken_s)
-        return (seen, self._trust_marks(), id(palette), glyphs.name, self.outer_size, *self.extra_state())
+        return (
+            seen,
+            self._trust_marks(),
+            id(self.baseline),
+            id(palette),
+            glyphs.name,
+            self.outer_size,
+            *self.extra_state(),
+        )
 
     def repaint(self, drawn: tuple[object, ...] | None = None) -> None:
         """Draw again from the snapshot at hand; `drawn` is what `_drawn_from` just said."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fusetui.app import terminal
 from fusetui.app.actions import ACTIONS
 from fusetui.app.app import FusetuiApp
+from fusetui.app.baseline import BaselineBoard
 from fusetui.app.bookmarks import Bookmarks
 from fusetui.app.decisions import Decisions
 from fusetui.app.glyphs import ASCII, BLOCK, BRAILLE, SETS, Glyphs
@@ -43,6 +44,7 @@ def run_app(
     tape: Tape | None = None,
     trace: Trace | None = None,
     alerts: str | None = None,
+    baseline: tuple[str, Callable[[], Trace]] | None = None,
 ) -> int:
     """Show `ingest` until the person leaves; the exit status.
 
@@ -51,6 +53,7 @@ def run_app(
     bookmarks_key  names the capture whose bookmarks these are
     tape           where the source is being recorded to
     trace          the capture behind a replay, looked through for anomalies
+    baseline       what the capture to compare with is called, and how it is opened (in a thread)
     alerts         a file of alerts, None: that of the config folder
     """
     refusal = terminal.refusal()
@@ -69,6 +72,8 @@ def run_app(
     look = Look(themes.usable, chosen, choose_glyphs(glyphs, os.environ), "NO_COLOR" in os.environ)
     session = Session(ingest, bookmarks, tape, decisions)
     session.lookout = Lookout(ingest, partial(watching, alerts, bookmarks_key), trace)
+    if baseline is not None:
+        session.baseline = BaselineBoard(ingest, baseline[1], safe_text(baseline[0], 60))
     app = FusetuiApp(
         session,
         title=safe_text(title, 200),

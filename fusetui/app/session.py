@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from fusetui.app.baseline import BaselineBoard
     from fusetui.app.lookout import Lookout, Seen
 
 _S: Final = 1_000_000_000
@@ -57,6 +58,7 @@ class Session:
 
     tape  where the source is being recorded to, if it is
     lookout  who watches it, None: nobody
+    baseline  the capture to compare with, None without one
     held  the snapshot a live view stands at while its source goes on, None when it follows
     """
 
@@ -70,6 +72,7 @@ class Session:
         folder = bookmarks.path.parent.with_name("decisions")
         self.decisions = decisions or Decisions(bookmarks.path.stem, folder)
         self.lookout: Lookout | None = None
+        self.baseline: BaselineBoard | None = None
         self.held: Snapshot | None = None
         self.held_s = 0.0
         self._jumped = (0, 0)

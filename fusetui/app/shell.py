@@ -237,7 +237,9 @@ class Shell(App[None], inherit_bindings=False):
     def _found(self, judged: Snapshot | None, causes: Causes | None) -> Triage | None:
         """The newest findings; the rules are asked again when the numbers changed."""
         plans: PlanBoard | None = self.__dict__.get("board")
-        self.triage.look(judged, causes, plans.today.rows if plans is not None and plans.today is not None else ())
+        groups = plans.today.rows if plans is not None and plans.today is not None else ()
+        baseline = self.session.baseline
+        self.triage.look(judged, causes, groups, None if baseline is None else baseline.before(judged))
         triage = self.triage.of(judged)
         # A view that stands has no next frame in which the answer would be seen.
         stands = judged is not None and judged.transport is not None and not judged.transport.playing
@@ -252,6 +254,8 @@ class Shell(App[None], inherit_bindings=False):
             if snapshot is not None and self.slo_ns:
                 judged = replace(snapshot, header=replace(snapshot.header, slo_ns=self.slo_ns))
             self._judged = (snapshot, judged)
+        if self.session.baseline is not None:
+            self.session.baseline.look(judged)
         says = self._verdict(judged)
         return Frame(
             snapshot=judged,
@@ -268,6 +272,7 @@ class Shell(App[None], inherit_bindings=False):
             bookmarks=self.session.bookmarks.all,
             moments=self.session.moments,
             watched=self.session.watched,
+            baseline=self.session.baseline,
             density=self.session.density(now_s),
             recorded=self.session.tape.rows if self.session.tape else None,
             recording_failed=self.session.tape.failed if self.session.tape else "",

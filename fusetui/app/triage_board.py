@@ -22,11 +22,12 @@ if TYPE_CHECKING:  # the first frame must not wait for the rules
 
 @dataclass(frozen=True, slots=True)
 class TriageRequest:
-    """A snapshot, what the twin says of it, and the plan's groups."""
+    """A snapshot, what the twin says of it, the plan's groups, and a snapshot to compare with."""
 
     snapshot: Snapshot
     causes: Causes | None = None
     groups: Sequence[GroupRow] = ()
+    baseline: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,13 @@ class TriageWorker(Worker[TriageRequest, TriageAnswer]):
         self._read_owners()
         began_s, rules = time.perf_counter(), len(all_rules())
         try:
-            found = triage(request.snapshot, request.causes, groups=request.groups, owners=self._owners)
+            found = triage(
+                request.snapshot,
+                request.causes,
+                baseline=request.baseline,
+                groups=request.groups,
+                owners=self._owners,
+            )
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             why = safe_text(f"the rules failed: {type(error).__name__}: {error}", 300)
             return TriageAnswer(request.snapshot, None, rules, why, (time.perf_counter() - began_s) * 1e3)
@@ -103,11 +110,17 @@ class TriageBoard:
         """Equal as long as there is nothing new to draw."""
         return self.worker.answered, self.chosen, len(self.decisions.all)
 
-    def look(self, snapshot: Snapshot | None, causes: Causes | None = None, groups: Sequence[GroupRow] = ()) -> None:
+    def look(
+        self,
+        snapshot: Snapshot | None,
+        causes: Causes | None = None,
+        groups: Sequence[GroupRow] = (),
+        baseline: Snapshot | None = None,
+    ) -> None:
         """Findings are shown: see to it that they are of this snapshot."""
         if snapshot is None:
             return
-        request = TriageRequest(snapshot, causes, groups)
+        request = TriageRequest(snapshot, causes, groups, baseline)
         if self._asked is None or not _same(self._asked, request):
             self._asked = request
             self.worker.ask(request)
@@ -145,4 +158,5 @@ def _same(old: TriageRequest, new: TriageRequest) -> bool:
     a, b = old.snapshot, new.snapshot
     same = a.latency_series is b.latency_series and a.cohort is b.cohort and a.launch is b.launch
     said = (a.now_ns, a.header, a.filter_text, a.generation) == (b.now_ns, b.header, b.filter_text, b.generation)
-    return same and said and old.causes is new.causes and old.groups is new.groups
+    beside = old.causes is new.causes and old.groups is new.groups and old.baseline is new.baseline
+    return same and said and beside

@@ -24,6 +24,7 @@ def replay(commands: Commands) -> None:
     command.add_argument("--from", dest="from_", metavar="T", help="begin at 03:10:41.2, 37%% or 12.5s")
     command.add_argument("--to", metavar="T", help="end there")
     command.add_argument("--loop", action="store_true", help="begin again at the end")
+    command.add_argument("--baseline", metavar="TRACE", help="a capture from before, drawn and judged beside this one")
     command.add_argument("--follow", action="store_true", help="stay at the end of a capture that is still written")
     input_options(command)
     source_options(command)
@@ -43,6 +44,8 @@ def live(commands: Commands) -> None:
     )
     command.add_argument("--record", metavar="FILE", help="record what comes, as `fusetui record` does")
     command.add_argument("--force", action="store_true", help="overwrite FILE")
+    command.add_argument("--baseline", metavar="TRACE", help="a capture to compare with, drawn and judged beside it")
+    input_options(command)
     socket_options(command)
     source_options(command)
     screen_options(command)
@@ -98,6 +101,8 @@ def record(commands: Commands) -> None:
         metavar="AMOUNT",
         help="of a folder, keep the newest 2GB, 24h or 100 (segments); default: everything",
     )
+    command.add_argument("--metrics", metavar="HOST:PORT", help="serve the measures to Prometheus, e.g. 127.0.0.1:9464")
+    command.add_argument("--alerts", metavar="FILE", help="watch the rules of an alerts.toml, run its hooks")
     command.add_argument("--force", action="store_true", help="overwrite existing files")
     socket_options(command)
     source_options(command)

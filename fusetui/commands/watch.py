@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fusetui.commands.inputs import rows_bytes, say
+from fusetui.commands.inputs import capture_path, open_trace, rows_bytes, say
 from fusetui.telemetry.source import Source, Trace
 from fusetui.telemetry.tape import Tape
 
@@ -23,6 +23,10 @@ def watch(
 
         load_alerts(args.alerts)  # a mistake in it is told before the screen is taken
 
+    baseline = None
+    if getattr(args, "baseline", None):
+        before = open_trace([args.baseline], args)  # what cannot be opened is told before the screen is taken
+        baseline = (capture_path(args.baseline).name, lambda: before)
     tape = None
     if getattr(args, "record", None):
         tape = Tape(Path(args.record), source, overwrite=args.force)
@@ -48,6 +52,7 @@ def watch(
             bookmarks_key=bookmarks_key,
             trace=trace,
             alerts=args.alerts,
+            baseline=baseline,
         )
     finally:
         ingest.stop()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
-from fusetui.app.palette import DATA, Ink
+from fusetui.app.palette import DATA, WAS, Ink
 
 Floats = npt.NDArray[np.float64]
 _MAX_RANGE = 1e6
@@ -57,24 +57,51 @@ def span_of(edges_ns: Floats, counts: npt.NDArray[np.int64], marks: Sequence[Qua
 
 
 def draw_histogram(
-    canvas: Canvas, edges_ns: Floats, counts: npt.NDArray[np.int64], marks: Sequence[QuantileMark] = ()
+    canvas: Canvas,
+    edges_ns: Floats,
+    counts: npt.NDArray[np.int64],
+    marks: Sequence[QuantileMark] = (),
+    was: tuple[Floats, npt.NDArray[np.int64]] | None = None,
 ) -> None:
-    """Bars from the bottom, marks as vertical rules labelled on the top line, decades on the bottom line."""
+    """Bars from the bottom, marks as vertical rules labelled on the top line, decades on the bottom line.
+
+    was  (edges, counts) of a baseline: dots at the height its bars would have, were it as many; it widens the axis
+    """
     width, height = canvas.width, canvas.height
-    low, high = span_of(edges_ns, counts, marks)
+    low, high = _both(span_of(edges_ns, counts, marks), (0.0, 0.0) if was is None else span_of(*was, ()))
     if width < 4 or height < 1 or not 0 < low < high:
         return
     top_rows = 1 if height >= 4 and marks else 0
     axis_rows = 1 if height >= 3 else 0
     plot = canvas.view(0, top_rows, width, height - top_rows - axis_rows)
-    _draw_columns(plot, regrid(edges_ns, counts, width, low, high))
+    bars = regrid(edges_ns, counts, width, low, high)
+    old = np.zeros(width) if was is None else regrid(*was, width, low, high)
+    if old.any():
+        old *= float(bars.sum()) / float(old.sum())
+    top = max(float(bars.max()), float(old.max()))
+    _draw_columns(plot, bars, top)
+    _draw_was(plot, old, top)
     _draw_marks(canvas, marks, low, high, height - axis_rows)
     if axis_rows:
         _draw_decades(canvas, height - 1, low, high)
 
 
-def _draw_columns(plot: Canvas, per_column: Floats) -> None:
-    top = float(per_column.max()) if len(per_column) else 0.0
+def _both(now: tuple[float, float], was: tuple[float, float]) -> tuple[float, float]:
+    """One axis for two spans; nothing was, or is not any more: that of the other."""
+    if not now[1] or not was[1]:
+        return now if now[1] else was
+    return max(min(now[0], was[0]), max(now[1], was[1]) / _MAX_RANGE), max(now[1], was[1])
+
+
+def _draw_was(plot: Canvas, per_column: Floats, top: float) -> None:
+    if top <= 0 or plot.height == 0:
+        return
+    for x in np.flatnonzero(per_column > 0).tolist():
+        y = plot.height - 1 - min(int(per_column[x] / top * plot.height), plot.height - 1)
+        plot.put(x, y, plot.glyphs.was, WAS)
+
+
+def _draw_columns(plot: Canvas, per_column: Floats, top: float) -> None:
     if top <= 0 or plot.height == 0:
         return
     eighths = np.ceil(per_column / top * plot.height * 8).astype(np.int64)

@@ -14,6 +14,7 @@ from fusetui.app.charts.axis import Scale, draw_time_axis, draw_value_axis, fit_
 from fusetui.app.charts.resample import curve, finite
 from fusetui.app.palette import Ink
 
+DOT_EVERY = 2
 _CELLS_PER_MARK = 4
 """Denser marks would hide the lines, so none is drawn then."""
 
@@ -23,12 +24,16 @@ Patterns = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line. values [S] (NaN: gap); label: what stands at its right end; thick: drawn two dots high."""
+    """One line. values [S] (NaN: gap); label: what stands at its right end.
+
+    thick   drawn two dots high; dotted: every other dot left out
+    """
 
     values: npt.NDArray[np.float64]
     label: str
     ink: int
     thick: bool = False
+    dotted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,8 @@ def draw_series(plot: Canvas, scale: Scale, one: Series, patterns: Patterns) -> 
     """Add a line to the dots drawn so far, `patterns` [height, width]; the cells it touches take its ink."""
     across, down = plot.glyphs.dots
     dots = rasterise(scale.share(curve(one.values, plot.width * across)), plot.height * down, one.thick)
+    if one.dotted:
+        dots[:, np.arange(dots.shape[1]) % DOT_EVERY > 0] = False
     shape = (plot.height, down, plot.width, across)
     cells = dots.reshape(shape).transpose(0, 2, 1, 3).reshape(plot.height, plot.width, down * across)
     fresh = cells @ (1 << np.arange(down * across))

@@ -11,6 +11,7 @@ from fusetui.app.canvas import Canvas
 from fusetui.app.charts.line import Series, draw_lines
 from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane
+from fusetui.app.panes.beside import titled, was_series
 from fusetui.app.panes.common import QUEUE_TEACHES, over, shown, time_span
 
 
@@ -21,8 +22,12 @@ class DepthPane(Pane):
 Formula   depth(t) = number of executions with enqueue_ns <= t < start_ns, time-weighted mean per slot
 mean, p95 time-weighted over the window; max: the largest; now: at the right edge of the window
 in flight age of the oldest work enqueued and still not started (a lower bound: it may wait longer)
+dots      the baseline, where there is one; was: its mean
 Columns   enqueue_ns, start_ns
 Blind to  work whose enqueue was not recorded."""
+
+    def title(self, snapshot: Snapshot | None) -> str:
+        return titled(self.TITLE, self.baseline)
 
     def trust(self, snapshot: Snapshot) -> str:
         return f"n {fmt.count(snapshot.queue_wait.n).strip()}"
@@ -40,6 +45,9 @@ Blind to  work whose enqueue was not recorded."""
         label = f"now {fmt.count(snapshot.depth.now).strip()}"
         plot = canvas.view(0, head, canvas.width, canvas.height - head)
         series = [Series(shown(snapshot, snapshot.depth_by_slot), label, DATA, thick=True)]
+        was = self.baseline
+        if was is not None:
+            series += was_series(snapshot, was, was.depth_by_slot, was.depth.mean)
         draw_lines(plot, series, time=time_span(snapshot))
 
 

@@ -12,6 +12,7 @@ from fusetui.app.charts.facts import Fact, draw_facts
 from fusetui.app.charts.line import Series, draw_lines
 from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane, draw_text
+from fusetui.app.panes.beside import titled, was_series
 from fusetui.app.panes.common import CORES_TEACH, shown, time_span
 from fusetui.app.panes.cores_busy import mean_share
 
@@ -23,8 +24,12 @@ class ImbalancePane(Pane):
 Formula   λ = max/mean - 1 of busy time over cores; not defined when all are idle or there is one core.
 stretch   slowest core - mean core of a parallel step (a request's executions on several cores): the time lost to it
 J         Jain's index (Σb)² / (n Σb²) of busy time over cores
+dots      the baseline, where there is one
 Columns   start_ns, end_ns, core (device, host), request for the stretch
 Blind to  imbalance inside a core, and placement that is unequal by design."""
+
+    def title(self, snapshot: Snapshot | None) -> str:
+        return titled(self.TITLE, self.baseline)
 
     def trust(self, snapshot: Snapshot) -> str:
         return f"{fmt.count(snapshot.cores.imbalance.steps).strip()} steps"
@@ -41,6 +46,11 @@ Blind to  imbalance inside a core, and placement that is unequal by design."""
         plot = canvas.view(0, head, canvas.width, canvas.height - head)
         values = shown(snapshot, snapshot.cores.lambda_by_slot)
         series = [Series(values, f"λ {fmt.ratio(balance.lambda_)}", DATA, thick=True)]
+        was = self.baseline
+        if was is not None:
+            level = was.cores.imbalance.lambda_
+            series += was_series(snapshot, was, was.cores.lambda_by_slot, level)
+            values = np.concatenate([values, *(one.values for one in series[1:])])
         # Linear, always: 0 is a perfect balance, and how far below 0.01 it lies tells nobody anything.
         known = values[np.isfinite(values)]
         scale = Scale(0.0, nice_ceiling(float(known.max()) if known.size else 1.0))

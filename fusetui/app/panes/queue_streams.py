@@ -14,10 +14,11 @@ from fusetui.app.charts.axis import draw_time_axis
 from fusetui.app.charts.heat import bounds, draw_heat
 from fusetui.app.charts.table import Column, draw_header, draw_row, layout
 from fusetui.app.list_pane import ListPane
-from fusetui.app.palette import Ink
+from fusetui.app.palette import WAS, Ink
 from fusetui.app.panes.common import QUEUE_TEACHES, over, quantile_text, samples, shown, stream_inks, time_span
 
 _HEAT = 1
+_P95 = 3
 _COLUMNS = (
     Column("stream", 8),
     Column("", 12, grow=True, priority=3),
@@ -26,6 +27,7 @@ _COLUMNS = (
     Column("depth", 5, right=True, priority=1),
     Column("oldest ", 8, right=True, priority=4),
 )
+_WAS = Column("p99 was ", 8, right=True, priority=2)
 
 
 class QueueStreamsPane(ListPane):
@@ -36,6 +38,7 @@ Formula   queue wait = max(0, start_ns - enqueue_ns); of a graph launch only the
 Heat      p99 per time slot (the maximum where a slot has fewer than 100), dark to light from 0 to the largest seen
           in any stream; over two decades the steps are logarithmic.
 depth     executions enqueued and not started: the 95th percentile over the window, weighted by time
+p99 was   in the baseline, where there is one, in the place of p95
 oldest    age of the oldest one still waiting; in the warning colour, and ▲ below, when older than the objective
 Columns   stream, enqueue_ns, start_ns, node
 ≥         a lower bound: work still waiting is older than that.
@@ -60,12 +63,21 @@ Blind to  work that waits before it is handed to the runtime (batching, the host
         lines = canvas.height - 1 - foot
         self.item_lines = 2 if lines >= 2 * len(rows) else 1
         lines_shown = self.in_view([row.name for row in rows], lines // self.item_lines)
-        places = layout(_COLUMNS, canvas.width)
-        draw_header(canvas, 0, _COLUMNS, places)
+        was = {row.name: row for row in self.baseline.streams} if self.baseline is not None else None
+        # In the place of p95: beside a baseline what it was tells more.
+        columns = _COLUMNS if was is None else (*_COLUMNS[:_P95], _WAS, *_COLUMNS[_P95 + 1 :])
+        places = layout(columns, canvas.width)
+        draw_header(canvas, 0, columns, places)
         inks = stream_inks(snapshot)
         for i in lines_shown:
             y = 1 + (i - lines_shown.start) * self.item_lines
-            draw_row(canvas, y, _COLUMNS, places, _texts(rows[i]), _row_inks(rows[i], snapshot, inks))
+            old = was.get(rows[i].name) if was is not None else None
+            texts, row_inks = _texts(rows[i]), _row_inks(rows[i], snapshot, inks)
+            if was is not None:
+                then = f"{fmt.DASH:>5}" if old is None else quantile_text(old.wait, "p99")
+                texts = (*texts[:_P95], then, *texts[_P95 + 1 :])
+                row_inks = (*row_inks[:_P95], WAS, *row_inks[_P95 + 1 :])
+            draw_row(canvas, y, columns, places, texts, row_inks)
         self._draw_heat(canvas, snapshot, rows, lines_shown, places)
         cursor = self.cursor([row.name for row in rows])
         if cursor is not None and cursor in lines_shown:

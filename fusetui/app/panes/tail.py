@@ -10,6 +10,7 @@ from fusetui.app.charts.line import Limit, Series, draw_lines
 from fusetui.app.charts.spark import draw_spark
 from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane
+from fusetui.app.panes.beside import titled, was_series
 from fusetui.app.panes.common import over, quantile, samples, shown, time_span, unit_of
 
 
@@ -23,6 +24,7 @@ Of        requests (rows of kind request); without any in the window, executions
 Unit      the one in the title; the labels at the right are of the whole window, the lines of each slot.
 Columns   kind, enqueue_ns, start_ns, end_ns
 ┊         a mark (row of kind mark)
+dots      p99 of the baseline, where there is one: over the same time since the beginning, or its level
 ≥         a lower bound: work still open is older than that.
 —         p99 of the window is not told below 100 samples. In a slot of fewer than 100 the p99 line is the slowest
           one, of fewer than 20 the p95 line too. A gap in a line is a slot without any.
@@ -31,7 +33,7 @@ Blind to  work that was never enqueued or recorded; in slots with few requests p
     def title(self, snapshot: Snapshot | None) -> str:
         if snapshot is None:
             return self.TITLE
-        return f"{self.TITLE} · {snapshot.latency_of}s · {self._unit(snapshot)[1]}"
+        return titled(f"{self.TITLE} · {snapshot.latency_of}s · {self._unit(snapshot)[1]}", self._was(snapshot))
 
     def trust(self, snapshot: Snapshot) -> str:
         return samples(snapshot.latency)
@@ -56,6 +58,9 @@ Blind to  work that was never enqueued or recorded; in slots with few requests p
             Series(shown(snapshot, lines.p95_ns), self._label(snapshot, "p95", scale), DATA),
             Series(shown(snapshot, lines.p50_ns), self._label(snapshot, "p50", scale), Ink.DIM),
         ]
+        was = self._was(snapshot)
+        if was is not None:
+            series += was_series(snapshot, was, was.latency_series.p99_ns, was.latency.p99_ns, scale)
         limit = None if slo is None else Limit(float(slo), f"SLO  {fmt.short(slo / scale):>4}", Ink.WARN)
         if canvas.width < 44 or canvas.height < 3:
             self._draw_values(canvas, snapshot)
@@ -67,6 +72,11 @@ Blind to  work that was never enqueued or recorded; in slots with few requests p
         draw_lines(canvas, series, unit=scale, limit=limit, time=time_span(snapshot), marks=marks)
         if snapshot.latency.p99_ns is None and canvas.width >= 44:
             canvas.put(7, 0, fmt.clip(snapshot.latency.why, canvas.width - 20), Ink.DIM)
+
+    def _was(self, snapshot: Snapshot) -> Snapshot | None:
+        """The baseline, where latency is of the same there."""
+        was = self.baseline
+        return was if was is not None and was.latency_of == snapshot.latency_of else None
 
     def _unit(self, snapshot: Snapshot) -> tuple[float, str]:
         return unit_of((snapshot.latency.p99_ns, snapshot.latency.p95_ns, snapshot.latency.p50_ns))

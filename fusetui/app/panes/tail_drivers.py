@@ -10,7 +10,7 @@ from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.bars import bar_text
 from fusetui.app.charts.table import Column, draw_header, draw_row, layout
-from fusetui.app.palette import DATA, Ink
+from fusetui.app.palette import DATA, WAS, Ink
 from fusetui.app.pane import Pane
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _COLUMNS = (
     Column("time ", 7, right=True, priority=4),
     Column("median ", 7, right=True, priority=5),
 )
+_WAS = Column("was ", 6, right=True, priority=3)
 _CAUSES = (
     Column("", 10, right=True, priority=1),
     Column("", 8, right=True, priority=1),
@@ -50,6 +51,7 @@ imbalance  waited while another core was free, or on a slower core; contention: 
            remainder that no column tells
 without it model: the same requests simulated on a twin of the runtime with that driver alone taken away, ≈ p99 then and
            the difference. Random numbers are in common. A twin that is over 15 % off tells no causes.
+was        share in the baseline, where there is one
 ▲          the driver to look at first
 Keys       c asks for the causes of this window (seconds of work); where time stands still they are looked for by
            themselves. Enter shows the rows.
@@ -90,22 +92,31 @@ Blind to   drivers that no column and no twin knows of: they are in rest."""
         told = None if found is None or isinstance(found, str) else found
         at = (told.p99 if name == "p99" else told.p95) if told else None
         rows = two_columns(time, at)
-        columns = (*_COLUMNS, *(_CAUSES if at else ()))
+        was = self._was(time, at)
+        columns = (*_COLUMNS, *((_WAS,) if was else ()), *(_CAUSES if at else ()))
         places = layout(columns, canvas.width)
         draw_header(canvas, 0, columns, places)
         cells = next((cells for i, _, cells in places if i == _BAR), 0)
         canvas.put(0, 0, fmt.clip(f"{time.of}s ≥ {name}", 12 + (cells + 2 if cells else 0)), Ink.DIM)
-        beside = next((x for i, x, _ in places if i == len(_COLUMNS)), None)
+        causes_at = len(columns) - len(_CAUSES) if at else -1
+        beside = next((x for i, x, _ in places if i == causes_at), None)
         if beside is not None:
             canvas.put(beside, 0, fmt.clip(f"│ without it ≈ {name}", canvas.width - beside), Ink.DIM)
         foot = self._foot(snapshot, found)
         lines = canvas.height - 1 - (1 if foot and canvas.height >= 4 else 0)
         top = max((row.time_share for row in rows), default=0.0)
         for y, row in enumerate(rows[: max(0, lines)], 1):
-            _draw(canvas, y, row, at, top, places, columns)
+            _draw(canvas, y, row, at, top, places, columns, was)
         if lines < canvas.height - 1:
             warn = told is None and isinstance(found, str)
             canvas.put(0, canvas.height - 1, fmt.clip(foot, canvas.width), Ink.WARN if warn else Ink.DIM)
+
+    def _was(self, time: TailTime, at: CausesAt | None) -> dict[str, float] | None:
+        """Shares of the baseline by part, where its items are of the same kind."""
+        from fusetui.analysis.attribution.columns import two_columns
+
+        old = self.baseline.tail_time if self.baseline is not None else None
+        return {row.name: row.time_share for row in two_columns(old, at)} if old and old.of == time.of else None
 
     def _foot(self, snapshot: Snapshot, found: Causes | str | None) -> str:
         """How far the model is to be trusted, or why it says nothing."""
@@ -134,6 +145,7 @@ def _draw(
     top: float,
     places: list[tuple[int, int, int]],
     columns: tuple[Column, ...],
+    was: dict[str, float] | None,
 ) -> None:
     named = at is not None and at.named == row.name
     without, saved = "│" + " " * 9, ""
@@ -149,11 +161,13 @@ def _draw(
         fmt.percent(row.time_share),
         fmt.duration(row.time_ns),
         fmt.duration(row.median_ns),
+        *(() if was is None else (fmt.percent(was.get(row.name)),)),
         without,
         saved,
     )
     name_ink = Ink.WARN if named else Ink.FG
-    draw_row(canvas, y, columns, places, texts, (name_ink, Ink.FG, Ink.STRONG, Ink.FG, Ink.DIM, Ink.FG, Ink.FG))
+    inks = (name_ink, Ink.FG, Ink.STRONG, Ink.FG, Ink.DIM, *(() if was is None else (WAS,)), Ink.FG, Ink.FG)
+    draw_row(canvas, y, columns, places, texts, inks)
     x, cells = next(((x, cells) for i, x, cells in places if i == _BAR), (0, 0))
     if cells and top > 0:
         canvas.put(x, y, bar_text(row.time_share / top, cells, canvas.glyphs.rows), DATA)

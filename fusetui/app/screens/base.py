@@ -80,6 +80,9 @@ class TelemetryScreen(Screen[None], inherit_bindings=False):
         for line in self.chrome:
             line.show(frame)
         self.footer.set_hints(hints, self.TITLE or "")
+        before = None if frame.baseline is None else frame.baseline.before(frame.snapshot)
+        for pane in self.panes:
+            pane.baseline = before
         self.strip.first = frame.verdict.first_stage
         self.strip.show(frame.snapshot, pane_now_s)
         if self._arrangement is not None:  # the first one is made when the screen knows its size

@@ -9,6 +9,7 @@ from fusetui.app.footer import Hint
 from fusetui.app.frame import Frame
 from fusetui.app.layout import NORMAL_WIDTH, WIDE_WIDTH
 from fusetui.app.pane import Pane
+from fusetui.app.panes.baseline import BaselinePane
 from fusetui.app.panes.cores_busy import CoresBusyPane
 from fusetui.app.panes.counters import CountersPane
 from fusetui.app.panes.depth import DepthPane
@@ -34,6 +35,7 @@ class OverviewScreen(CauseScreen):
     AUTO_FOCUS = "FindingsPane"
     PANES = (
         TailPane,
+        BaselinePane,
         QueueStreamsPane,
         TailDriversPane,
         CoresBusyPane,
@@ -47,15 +49,19 @@ class OverviewScreen(CauseScreen):
     )
 
     _board: PlanBoard | None = None
+    _compared = False
 
     def wanted(self) -> list[Pane]:
         """The plan beside the rest where there is room for it, once there is one: none is made for this screen."""
         planned = self._board is not None and self._board.today is not None and self.size.width >= WIDE_WIDTH
-        panes = [pane for pane in self.panes if planned or not isinstance(pane, PlanGroupsPane)]
+        absent: list[type[Pane]] = [] if planned else [PlanGroupsPane]
+        # What moved is the news, where there is something to compare with; how work was launched stays on screen 3.
+        absent.append(LaunchPane if self._compared else BaselinePane)
+        panes = [pane for pane in self.panes if type(pane) not in absent]
         if self.size.width >= NORMAL_WIDTH:
             return panes
         # One column: how bad, of what, and what to do about it.
-        first = (TailPane, TailDriversPane, FindingsPane)
+        first = (TailPane, *((BaselinePane,) if self._compared else ()), TailDriversPane, FindingsPane)
         return sorted(
             panes, key=lambda pane: next((i for i, kind in enumerate(first) if type(pane) is kind), len(first))
         )
@@ -66,7 +72,10 @@ class OverviewScreen(CauseScreen):
             for pane in self.panes:
                 if isinstance(pane, PlanGroupsPane):
                     pane.board = frame.board
+        self._compared = frame.baseline is not None
         for pane in self.panes:
             if isinstance(pane, FindingsPane):
                 pane.triage = frame.triage
+            elif isinstance(pane, BaselinePane):
+                pane.board = frame.baseline
         super().show(frame, hints, pane_now_s)
