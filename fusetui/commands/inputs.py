@@ -62,6 +62,7 @@ def open_trace(specs: list[str], args: argparse.Namespace) -> Trace:
 
 def open_live(spec: str, args: argparse.Namespace, stdin: BinaryIO | None = None) -> Source:
     """The live source named on the command line; `stdin`: what `-` reads when the keyboard took its place."""
+    from fusetui.commands.access import authorization
     from fusetui.commands.followed import open_log
     from fusetui.sources.registry import open_source
 
@@ -74,6 +75,8 @@ def open_live(spec: str, args: argparse.Namespace, stdin: BinaryIO | None = None
         allow_remote=getattr(args, "allow_remote", False),
         overflow=getattr(args, "overflow", "block"),
         stdin=stdin,
+        authorization=authorization(getattr(args, "auth_file", None)) if spec.startswith("http") else None,
+        cacert=getattr(args, "cacert", None),
     )
 
 

@@ -79,6 +79,12 @@ def socket_options(command: argparse.ArgumentParser) -> None:
         help="beyond loopback: listen (needs --token), or ask an http address there",
     )
     command.add_argument(
+        "--auth-file",
+        metavar="FILE",
+        help="for a server that is asked: `bearer TOKEN` or `basic USER:PASSWORD`, in FILE or in FUSETUI_AUTH",
+    )
+    command.add_argument("--cacert", metavar="FILE", help="who may have signed an https server's certificate (PEM)")
+    command.add_argument(
         "--overflow",
         choices=("block", "drop"),
         default="block",

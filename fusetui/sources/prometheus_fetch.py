@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import re
 import socket
+import ssl
 import time
 import zlib
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
+from fusetui.sources.prometheus_socket import connect, loopback, secured
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.text import safe_text
 
@@ -32,15 +33,25 @@ class FetchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a page is: host, port, and path with query."""
+    """Where a page is: host, port, path with query, and whether it is asked for over TLS."""
 
     host: str
     port: int
     path: str
+    tls: bool = False
+
+    @property
+    def here(self) -> bool:
+        """Whether it is on this machine."""
+        return self.host == "localhost" or loopback(self.host)
+
+    @property
+    def place(self) -> str:
+        """host:port"""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}{self.path}"
+        return f"http{'s' if self.tls else ''}://{self.place}{self.path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,77 +64,65 @@ class Page:
 
 
 def parse_target(url: str, *, allow_remote: bool = False) -> Target:
-    """`http://host:port/path`. Raises TelemetryError; also for other machines without `allow_remote`."""
+    """`http(s)://host:port/path`. Raises TelemetryError; also for other machines without `allow_remote`."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or 80
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError as error:
         raise TelemetryError(url, f"not an address ({error})", "write http://127.0.0.1:8000/metrics") from None
-    if parts.scheme != "http":
-        raise TelemetryError(url, "only http is read", "open a tunnel to it and read that on 127.0.0.1")
+    if parts.scheme not in ("http", "https"):
+        raise TelemetryError(url, "only http and https are read", "write http://127.0.0.1:8000/metrics")
     if parts.username is not None or parts.password is not None:
-        raise TelemetryError("metrics address", "a password in it would be shown and recorded", "use --token")
+        raise TelemetryError("metrics address", "a password in it would be shown and recorded", "use --auth-file")
     path = (parts.path or "/metrics") + (f"?{parts.query}" if parts.query else "")
     if not re.fullmatch(r"[!-~]+", path) or not re.fullmatch(r"[A-Za-z0-9.:_%-]+", host):
         raise TelemetryError(url, "not an address", "write http://127.0.0.1:8000/metrics")
-    if not allow_remote and host != "localhost" and not _loopback(host):
+    target = Target(host, port, path, parts.scheme == "https")
+    if not allow_remote and not target.here:
         raise TelemetryError(url, "another machine", "say --allow-remote, or open a tunnel to it")
-    return Target(host, port, path)
+    return target
 
 
-def fetch(target: Target, *, timeout_s: float, token: str | None, allow_remote: bool) -> Page:
-    """The page, whole, within `timeout_s` from connecting to the last byte and 32 MB. Raises FetchError."""
+def fetch(
+    target: Target,
+    *,
+    timeout_s: float,
+    authorization: str | None,
+    allow_remote: bool,
+    tls: ssl.SSLContext | None = None,
+) -> Page:
+    """The page, whole, within `timeout_s` from connecting to the last byte and 32 MB. Raises FetchError.
+
+    authorization  the value of that header; tls: what `tls_context` made, for a target that asks for it
+    """
     deadline = time.monotonic() + timeout_s
     connection: http.client.HTTPConnection | None = None
     try:
-        raw = _connect(target, deadline, allow_remote)
+        raw: socket.socket = connect(target.host, target.port, deadline, allow_remote)
+        if tls is not None:
+            raw = secured(raw, tls, target.host, deadline)
         connection = http.client.HTTPConnection(target.host, target.port)
         connection.sock = raw
         headers = {"Accept": _ACCEPT, "Accept-Encoding": "gzip", "Connection": "close", "User-Agent": "fusetui"}
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
+        if authorization:
+            headers["Authorization"] = authorization
         connection.request("GET", target.path, headers=headers)
         with connection.getresponse() as response:
             return _page(response, deadline)
     except TimeoutError:
         raise FetchError("hung", f"no whole answer within {timeout_s:g} s") from None
+    except ssl.SSLCertVerificationError as error:
+        why = safe_text(error.verify_message, 120)
+        raise FetchError("failed", f"certificate not trusted ({why}): name who signed it with --cacert") from None
+    except ssl.SSLError as error:
+        why = safe_text(error.reason or "closed", 60)
+        raise FetchError("reconnecting", f"no TLS there ({why}): is it http?") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         why = safe_text(str(error) or type(error).__name__, 120)
         raise FetchError("reconnecting", f"no answer ({why})") from None
     finally:
         if connection is not None:
             connection.close()
-
-
-class _DeadlineSocket(socket.socket):
-    """A timeout for all reads together: a server that sends a byte now and then gains nothing."""
-
-    deadline: float = 0.0
-
-    def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        left_s = self.deadline - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError
-        self.settimeout(left_s)
-        return super().recv_into(*args, **kwargs)
-
-
-def _connect(target: Target, deadline: float, allow_remote: bool) -> _DeadlineSocket:
-    last: OSError = OSError("the name has no address")
-    for family, kind, protocol, _, address in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
-        if not allow_remote and not _loopback(str(address[0])):
-            continue
-        made = _DeadlineSocket(family, kind, protocol)
-        made.deadline = deadline
-        try:
-            made.settimeout(max(0.001, deadline - time.monotonic()))
-            made.connect(address)
-        except OSError as error:
-            made.close()
-            last = error
-        else:
-            return made
-    raise last
 
 
 def _page(response: http.client.HTTPResponse, deadline: float) -> Page:
@@ -158,7 +157,7 @@ def _accepted(response: http.client.HTTPResponse) -> None:
         where = safe_text(response.getheader("Location") or "?", 120)
         raise FetchError("failed", f"it redirects to {where}: not followed, name the page itself")
     if status in (401, 403):
-        raise FetchError("failed", f"access refused (HTTP {status}): give its bearer token with --token")
+        raise FetchError("failed", f"access refused (HTTP {status}): give what it wants with --auth-file")
     if status == 404:
         raise FetchError("failed", "no such page (HTTP 404): engines have it at /metrics")
     if status != 200:
@@ -173,10 +172,3 @@ def _unpacked(unpack: Any, chunk: bytes, room: int) -> bytes:
     except zlib.error as error:
         raise FetchError("failed", f"the page's gzip is broken ({error})") from None
     return data
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return False

@@ -33,6 +33,7 @@ class Family:
 ENGINES: Final = {
     "vllm_": "vLLM", "sglang_": "SGLang", "trtllm_": "TensorRT-LLM", "tgi_": "TGI", "nv_inference_": "Triton",
     "ray_serve_": "Ray Serve", "gen_ai_": "OpenTelemetry GenAI", "llamacpp_": "llama.cpp", "DCGM_FI_": "DCGM exporter",
+    "fusetui_": "fusetui",
 }  # fmt: skip
 
 
@@ -196,9 +197,22 @@ _DCGM: Final = [
     Family("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", "mean power", "W", 1e-3, "GPU_I_ID"),
 ]  # fmt: skip
 
+_FUSETUI: Final = [
+    *(Family(f"fusetui_{name}_seconds", "histogram", row, "s", split="stream") for name, row in {
+        "queue_wait": "queue wait", "service": "service", "request_latency": "e2e",
+    }.items()),
+    *_counts("fusetui_", {"rows": "rows"}, "kind"),
+    *_counts("fusetui_", {"mapped_executions": "executions"}, "mapping"),
+    *_counts("fusetui_", {"source_dropped_rows": "rows dropped", "recording_lost_rows": "rows not recorded"}),
+    Family("fusetui_mapping_share_ratio", "gauge", "share", "%", 100.0, "mapping", "max"),
+    Family("fusetui_open_executions", "gauge", "executions", split="state"),
+    Family("fusetui_oldest_open_seconds", "gauge", "oldest waiting", "s", combine="max"),
+    *_gauges("fusetui_", {"imbalance_ratio": "imbalance", "jain_index": "jain"}),
+]  # fmt: skip
+
 FAMILIES: Final = {
     family.name: family
-    for families in (_VLLM, _SGLANG, _TRTLLM, _TGI, _TRITON, _RAY, _OTEL, _LLAMACPP, _DCGM)
+    for families in (_VLLM, _SGLANG, _TRTLLM, _TGI, _TRITON, _RAY, _OTEL, _LLAMACPP, _DCGM, _FUSETUI)
     for family in families
 }
 

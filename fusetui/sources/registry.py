@@ -38,13 +38,15 @@ def open_source(
     token: str | None = None,
     allow_remote: bool = False,
     stdin: BinaryIO | None = None,
+    authorization: str | None = None,
+    cacert: str | None = None,
 ) -> Source:
     """Open a live source by what a person typed: `host`, `sim:rate=20000`, `-`, `unix:/path`, `tcp:host:port`, a pipe.
 
     memory_bytes  what it may hold of batches not yet polled; the others: see OpenOptions
     Errors: TelemetryError; for a spec that means nothing it lists what there is.
     """
-    options = OpenOptions(memory_bytes, overflow, token, allow_remote, stdin)
+    options = OpenOptions(memory_bytes, overflow, token, allow_remote, stdin, authorization, cacert)
     modules = source_modules()
     name = spec.partition(":")[0]
     for module in modules:

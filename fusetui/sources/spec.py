@@ -18,6 +18,8 @@ class OpenOptions:
     overflow      when that is full: "block" stops reading the producer, "drop" counts and drops whole batches
     stdin         what "-" reads (None: file descriptor 0)
     token         what each connecting producer must show (None: nothing)
+    authorization  what a server that is asked gets as that header ("Bearer …", "Basic …")
+    cacert        file of who may have signed the certificate of a server that is asked (None: whom the system trusts)
     allow_remote  listen beyond this machine; needs a token, which travels in the clear like the telemetry: tunnel it
     """
 
@@ -26,6 +28,8 @@ class OpenOptions:
     token: str | None = None
     allow_remote: bool = False
     stdin: BinaryIO | None = None
+    authorization: str | None = None
+    cacert: str | None = None
 
 
 def words(spec: str, known: tuple[str, ...]) -> dict[str, str]:

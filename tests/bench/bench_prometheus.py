@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from fusetui.sources.prometheus import Scraper
 from fusetui.sources.prometheus_fetch import Page
+from fusetui.sources.prometheus_scraper import Scraper
 from fusetui.sources.prometheus_text import SeriesTable
 
 ROUNDS = 50

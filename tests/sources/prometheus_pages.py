@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusetui.sources.prometheus import Scraper
 from fusetui.sources.prometheus_fetch import Page
+from fusetui.sources.prometheus_scraper import Scraper
 
 Value = tuple[float, str]
 

@@ -9,57 +9,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
+from http_servers import TEXT, send, serving
 from prometheus_pages import histogram
 
 from fusetui.cli import main
-from fusetui.sources.prometheus import PrometheusSource, open_spec
+from fusetui.sources.prometheus import open_spec
 from fusetui.sources.prometheus_fetch import MAX_BYTES, FetchError, fetch, parse_target
+from fusetui.sources.prometheus_source import PrometheusSource
 from fusetui.sources.spec import OpenOptions
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.gate import Gate
 from fusetui.telemetry.source import SourceHealth
-
-Answer = Callable[[BaseHTTPRequestHandler], None]
-TEXT = "text/plain; version=0.0.4; charset=utf-8"
-
-
-def send(request: BaseHTTPRequestHandler, body: bytes, kind: str = TEXT, status: int = 200, **headers: str) -> None:
-    request.send_response(status)
-    request.send_header("Content-Type", kind)
-    request.send_header("Content-Length", str(len(body)))
-    for name, value in headers.items():
-        request.send_header(name.replace("_", "-"), value)
-    request.end_headers()
-    request.wfile.write(body)
-
-
-@contextmanager
-def serving(answer: Answer, port: int = 0) -> Iterator[str]:
-    """The address of a server that answers every GET so."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            try:
-                answer(self)
-            except OSError:
-                self.close_connection = True  # the client had enough
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/metrics"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @contextmanager
@@ -99,7 +62,7 @@ def raw_server(data: bytes, *, drip_s: float = 0.0) -> Iterator[str]:
 
 def failure(url: str, timeout_s: float = 5.0) -> FetchError:
     with pytest.raises(FetchError) as caught:
-        fetch(parse_target(url), timeout_s=timeout_s, token=None, allow_remote=False)
+        fetch(parse_target(url), timeout_s=timeout_s, authorization=None, allow_remote=False)
     assert "\n" not in str(caught.value)
     return caught.value
 
@@ -128,7 +91,10 @@ def test_pages_are_replayed_into_checked_batches() -> None:
         send(request, gzip.compress(text.encode()), Content_Encoding="gzip")
 
     found: dict[str, set[float]] = {}
-    with serving(answer) as url, closing(open_spec(f"{url}?all=1#every=0.1", OpenOptions(token="secret"))) as source:
+    with (
+        serving(answer) as url,
+        closing(open_spec(f"{url}?all=1#every=0.1", OpenOptions(authorization="Bearer secret"))) as source,
+    ):
         deadline = time.monotonic() + 10
         while len(asked) < 4 and time.monotonic() < deadline:
             for batch in source.poll(0.1):
@@ -150,7 +116,7 @@ def test_pages_are_replayed_into_checked_batches() -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "state", "why"),
     [
-        (401, TEXT, "failed", "bearer token with --token"),
+        (401, TEXT, "failed", "what it wants with --auth-file"),
         (403, TEXT, "failed", "access refused"),
         (404, TEXT, "failed", "engines have it at /metrics"),
         (503, TEXT, "reconnecting", "HTTP 503"),
@@ -254,8 +220,7 @@ def test_a_server_that_hangs_says_so_and_closing_does_not_wait_for_it() -> None:
         ("http://192.0.2.7:8000/metrics", "another machine; say --allow-remote"),
         ("http://example.org/metrics", "another machine"),
         ("http://127.0.0.1.example.org/metrics", "another machine"),
-        ("https://127.0.0.1/metrics", "only http is read"),
-        ("http://user:pass@127.0.0.1/metrics", "use --token"),
+        ("http://user:pass@127.0.0.1/metrics", "use --auth-file"),
         ("http://", "not an address"),
         ("http://127.0.0.1:99999/metrics", "not an address"),
         ("http://127.0.0.1:8000/a b", "not an address"),
