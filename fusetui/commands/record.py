@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from types import FrameType
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 from fusetui.analysis.filter import Filter, FilterError, parse_filter
 from fusetui.commands.inputs import open_live, say
 from fusetui.commands.limits import keep_limits, segment_limits
+from fusetui.commands.onlookers import Onlooker, Onlookers
 from fusetui.telemetry.reel import Reel
 from fusetui.telemetry.source import Finishing, Source
 from fusetui.telemetry.tape import Tape
@@ -61,9 +63,10 @@ def run(args: argparse.Namespace) -> int:
     source = open_live(args.source, args)
     try:
         tape = _open_tape(source, args)
-        _pump(source, tape, keep, stop)
-        tape.close()
-        _tell(tape)
+        with closing(_onlookers(source, tape, args)) as onlookers:
+            _Recording(source, tape, keep, onlookers).run(stop)
+            tape.close()
+            _tell(tape)
     finally:
         source.close()
     return _outcome(source, tape, args)
@@ -82,26 +85,57 @@ def _open_tape(source: Source, args: argparse.Namespace) -> Tape | Reel:
     return Tape(path, source, max_bytes=max_bytes, max_seconds=max_seconds, overwrite=args.force)
 
 
-def _pump(source: Source, tape: Tape | Reel, keep: Filter | None, stop: _Until) -> None:
-    """Write until `stop`, then what is still on its way."""
-    while not tape.failed and not stop:
-        batches = source.poll(_POLL_S)
-        if not batches and source.health().state in _ENDED:
-            break
-        _write(batches, tape, keep)
-    if not isinstance(source, Finishing):
-        _write(source.poll(0.0), tape, keep)
-        return
-    source.finish()
-    latest_s = time.monotonic() + _LAST_WORDS_S
-    while time.monotonic() < latest_s and (batches := source.poll(_QUIET_S)):
-        _write(batches, tape, keep)
+def _onlookers(source: Source, tape: Tape | Reel, args: argparse.Namespace) -> Onlookers:
+    found: list[Onlooker] = []
+    if args.alerts is not None:
+        from fusetui.commands.record_alerts import Watch
+        from fusetui.triage.alert_file import load_alerts
+
+        path = Path(args.output)
+        log = path / "alerts.jsonl" if isinstance(tape, Reel) else path.with_suffix(".alerts.jsonl")
+        found.append(Watch(load_alerts(args.alerts), source, log))
+    if args.metrics is not None:
+        from fusetui.commands.metrics import Measures, Pages
+        from fusetui.commands.metrics_server import MetricsServer
+
+        server = MetricsServer(args.metrics, allow_remote=args.allow_remote)
+        say(f"fusetui: measures at http://{server.address}/metrics")
+        found.append(Pages(Measures(source, tape), server))
+    return Onlookers(found, say)
 
 
-def _write(batches: Sequence[pa.RecordBatch], tape: Tape | Reel, keep: Filter | None) -> None:
-    for batch in batches:
-        tape.write(batch if keep is None else keep.apply(batch))
-    _tell(tape)
+class _Recording:
+    """From the source to the tape, with those who look on."""
+
+    def __init__(self, source: Source, tape: Tape | Reel, keep: Filter | None, onlookers: Onlookers) -> None:
+        self._source = source
+        self._tape = tape
+        self._keep = keep
+        self._onlookers = onlookers
+
+    def run(self, stop: _Until) -> None:
+        """Write until `stop` or the end of the source, then what is still on its way."""
+        source = self._source
+        while not self._tape.failed and not stop:
+            batches = source.poll(_POLL_S)
+            if not batches and source.health().state in _ENDED:
+                break
+            self._write(batches)
+        if not isinstance(source, Finishing):
+            self._write(source.poll(0.0))
+            return
+        source.finish()
+        latest_s = time.monotonic() + _LAST_WORDS_S
+        while time.monotonic() < latest_s and (batches := source.poll(_QUIET_S)):
+            self._write(batches)
+
+    def _write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        for batch in batches:
+            kept = batch if self._keep is None else self._keep.apply(batch)
+            self._tape.write(kept)
+            self._onlookers.add(kept)
+        _tell(self._tape)
+        self._onlookers.tick()
 
 
 def _tell(tape: Tape | Reel) -> None:

@@ -37,6 +37,7 @@ class Reel:
     lost     rows of this run that could not be written
     failed   why it can never go on, one line; "" while it may
     problem  why it does not write now, one line; "" while all is well
+    gaps     times it went on after it could not write
     removed  segments that retention took away
     lines    what happened since `take_lines` was last called
     """
@@ -46,7 +47,7 @@ class Reel:
     ) -> None:
         """Lock the folder and end what a killed recorder left open. Raises TelemetryError."""
         self.failed = self.problem = ""
-        self.lost = self.removed = 0
+        self.lost = self.gaps = self.removed = 0
         self._folder = folder
         self._source = source
         self._max_bytes = max_bytes
@@ -170,6 +171,7 @@ class Reel:
             self._stop(str(error))
             return
         if self.problem:
+            self.gaps += 1
             self._lines.append(f"{self._folder}: recording again; {self.lost:,} events were not recorded so far")
         self.problem, self._tries = "", 0
         if self._resuming and self._source.header.clock == "epoch":
