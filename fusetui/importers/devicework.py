@@ -8,17 +8,20 @@ several pieces of work of one call are a graph launch. Work without its call has
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from fusetui.importers.capture import Capture
-from fusetui.importers.kineto_batches import ABSENT, Columns, Section, merged_batches
-from fusetui.importers.kineto_join import graph_nodes, launch_of, outermost, step_of
+from fusetui.importers.kineto_batches import ABSENT, Block, Columns, Section, Stream, merged_batches
+from fusetui.importers.kineto_join import step_of
 from fusetui.importers.kineto_times import MAX_NS
+from fusetui.importers.launchjoin import LaunchJoin, absent
+from fusetui.importers.nesting import outermost
 from fusetui.importers.rows import Rows, Words
+from fusetui.importers.sortedrows import SortedRows, Table
 from fusetui.importers.worknotes import work_notes
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.header import Header
@@ -29,8 +32,6 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.signedinteger[Any]]
 
 _SPAN: Final = [("start", "i8"), ("end", "i8")]
-_WORK: Final = np.dtype([*_SPAN, ("correlation", "i8"), ("device", "i4"), ("stream", "i4"), ("name", "i4")])
-_CALLS: Final = np.dtype([*_SPAN, ("correlation", "i8")])
 _HOST: Final = np.dtype([*_SPAN, ("thread", "i4"), ("name", "i4")])
 _STEPS: Final = np.dtype([*_SPAN, ("number", "i8"), ("name", "i4")])
 _READINGS: Final = np.dtype([("time", "i8"), ("value", "f8"), ("name", "i4"), ("unit", "i4"), ("device", "i4")])
@@ -42,68 +43,79 @@ class DeviceWork:
 
     correlation  one int64 key per launch within the capture (process and id in one), 0 for none
     left_out     reason -> count of rows that were not taken
+    pieces, calls  how many pieces of work and launch calls were added
     """
 
-    def __init__(self, memory_bytes: int) -> None:
+    def __init__(self, memory_bytes: int, *, every_call: bool = False) -> None:
+        """every_call: the calls added are those of all kinds, so that those that launched nothing are no part of it."""
         share = memory_bytes // 8
-        self.work, self.calls, self.host = Rows(_WORK, 2 * share), Rows(_CALLS, share), Rows(_HOST, share)
-        self.steps, self.readings, self.marks = Rows(_STEPS, share), Rows(_READINGS, share), Rows(_MARKS, share)
+        self._join = LaunchJoin((), 3 * share)
+        self._host, self.steps = Rows(_HOST, share), Rows(_STEPS, share)
+        self._readings, self._marks = SortedRows(_READINGS, ("time",), share), SortedRows(_MARKS, ("time",), share)
         self.names, self.streams, self.units = Words(share), Words(share), Words(share // 8)
         self.left_out: Counter[str] = Counter()
-        self._wanted: Ints | None = None
+        self._every_call = every_call
+        self._memory_bytes = memory_bytes
+        self._first: dict[str, int] = {}
         self.costs_known = True
         """Whether calls have a duration; without, they are only the moment of the hand-over."""
+
+    @property
+    def pieces(self) -> int:
+        return self._join.pieces
+
+    @property
+    def calls(self) -> int:
+        return self._join.calls
 
     def add_work(
         self, start: Ints, end: Ints, *, correlation: Ints | int, device: Ints | int, stream: Codes, name: Codes
     ) -> None:
         """Pieces of work, shapes (rows,); a negative device is unknown."""
-        self._add(self.work, "work", start, end, correlation=correlation, device=device, stream=stream, name=name)
+        columns = {"correlation": correlation, "device": device, "stream": stream, "name": name}
+        self._add(self._join.add_work, "work", start, end, columns)
 
     def add_calls(self, start: Ints, end: Ints, *, correlation: Ints) -> None:
         """Launch calls, shapes (rows,)."""
-        self._add(self.calls, "launch calls", start, end, correlation=correlation)
+        self._add(self._join.add_calls, "launch calls", start, end, {"correlation": correlation})
 
     def add_host(self, start: Ints, end: Ints, *, thread: Codes, name: Codes) -> None:
         """Work of the host, which is shown when the capture has none of a device. Shapes (rows,)."""
-        self._add(self.host, "host calls", start, end, thread=thread, name=name)
+        self._add(self._host.add, "host calls", start, end, {"thread": thread, "name": name})
 
     def add_steps(self, start: Ints, end: Ints, *, name: Codes) -> None:
         """Steps or requests in order of appearance, shapes (rows,); they are numbered from 0."""
         number = np.arange(len(self.steps), len(self.steps) + len(start))
-        self._add(self.steps, "steps", start, end, number=number, name=name)
+        self._add(self.steps.add, "steps", start, end, {"number": number, "name": name})
 
     def add_readings(self, time: Ints, value: Floats, *, name: Codes, unit: Codes | int, device: Ints | int) -> None:
         """Counter readings, shapes (rows,); those that are no number are left out, a negative unit is none."""
         good = np.isfinite(value) & (time >= -MAX_NS) & (time <= MAX_NS)
         self.left_out["readings without a number or a time"] += int((~good).sum())
-        _append(self.readings, good, time=time, value=value, name=name, unit=unit, device=device)
+        self._append(self._readings.add, "readings", good, time=time, value=value, name=name, unit=unit, device=device)
 
     def add_marks(self, start: Ints, end: Ints, *, name: Codes, stream: Codes | int) -> None:
         """Moments, or ranges that are shown as their end with their duration. Shapes (rows,)."""
         good = self._good("marks", start, end)
         took = np.where(end > start, (end - start).astype(np.float64), np.nan)
-        _append(self.marks, good, time=end, took=took, name=name, stream=stream)
+        self._append(self._marks.add, "marks", good, time=end, took=took, name=name, stream=stream)
 
-    def _add(self, rows: Rows, what: str, start: Ints, end: Ints, **columns: Any) -> None:
-        _append(rows, self._good(what, start, end), start=start, end=end, **columns)
+    def _add(self, add: Callable[..., None], what: str, start: Ints, end: Ints, columns: Mapping[str, Any]) -> None:
+        self._append(add, what, self._good(what, start, end), start=start, end=end, **columns)
+
+    def _append(self, add: Callable[..., None], what: str, good: npt.NDArray[np.bool_], **columns: Any) -> None:
+        if not good.all():
+            columns = {key: value[good] if isinstance(value, np.ndarray) else value for key, value in columns.items()}
+        first = next(iter(columns.values()))
+        if len(first):
+            self._first[what] = min(self._first.get(what, MAX_NS), int(first.min()))
+            add(**columns)
 
     def _good(self, what: str, start: Ints, end: Ints) -> npt.NDArray[np.bool_]:
         good = (start >= -MAX_NS) & (end >= start) & (end <= MAX_NS)
         if not good.all():
             self.left_out[f"{what} without usable times"] += int((~good).sum())
         return good
-
-    def launched(self, keys: Ints) -> npt.NDArray[np.bool_]:
-        """Whether a piece of work has each of the correlation keys, shape (rows,); all work must have been added."""
-        if self._wanted is None:
-            # Sorting once is several times as fast as np.unique, whose hash suffers from keys that are all different.
-            self._wanted = np.sort(self.work.table()["correlation"])
-        if not len(self._wanted):
-            return np.zeros(len(keys), np.bool_)
-        at = np.minimum(np.searchsorted(self._wanted, keys), len(self._wanted) - 1)
-        found: npt.NDArray[np.bool_] = (keys != 0) & (self._wanted[at] == keys)
-        return found
 
     def capture(
         self, where: str, what: str, header: Header, notes: Sequence[str], *, base_ns: int | None, remedy: str,
@@ -116,28 +128,12 @@ class DeviceWork:
         Raises TelemetryError, with `remedy`, when there is nothing in it that could be shown.
         """
         lines = [*notes, *(f"{reason} left out: {count:,}" for reason, count in self.left_out.items() if count)]
-        self._wanted = None
-        work, calls, steps = self.work.table(), self.calls.table(), self.steps.table()
-        host = self.host.table() if not len(work) else np.empty(0, _HOST)
-        readings, marks = self.readings.table(), self.marks.table()
-        if not (len(work) or len(host) or len(readings) or len(marks)):
+        shown = {"work" if self.pieces else "host calls", "steps", "readings", "marks"}
+        if not self._first.keys() & (shown - {"steps"}):
             reason = f" ({'; '.join(lines)})" if lines else ""
             raise TelemetryError(where, f"{what} in which nothing ran{reason}", remedy)
-        starts = [int(t["start"].min()) for t in (work, host, steps) if len(t)]
-        starts += [int(t["time"].min()) for t in (readings, marks) if len(t)]
-        starts += [int(calls["start"].min())] if len(work) and len(calls) else []
-        shift = base_ns if base_ns is not None else -min(starts)
-        found: list[Section] = []
-        if len(work):
-            found.append(self._executions(work, calls, steps, shift, lines))
-        elif len(host):
-            found.append(_host_section(host, steps, shift, lines))
-        if len(steps):
-            found.append(_step_section(steps, shift))
-        if len(readings):
-            found.append(_reading_section(readings, shift))
-        if len(marks):
-            found.append(_mark_section(marks, shift, len(self.units)))
+        self._join.join()
+        found = self._sections(base_ns if base_ns is not None else -self._earliest(shown), lines)
         words: dict[str, list[str | None]] = {
             "name": list(self.names.texts()),
             "stream": [text or None for text in self.streams.texts()],
@@ -149,34 +145,48 @@ class DeviceWork:
             lines.append("too many different texts for the memory budget: the rest of them read …")
         return Capture(header, merged_batches(found, words), lines)
 
-    def _executions(self, work: Any, calls: Any, steps: Any, shift: int, notes: list[str]) -> Section:
-        launch = launch_of(work, calls)
-        nodes = graph_nodes(work, launch)
-        notes += work_notes(work, calls, launch, nodes)
-        known = self.costs_known
+    def _earliest(self, shown: Set[str]) -> int:
+        """The first time there is, on the clock of the tables."""
+        first = [time for what, time in self._first.items() if what in shown]
+        called = self._join.first_call if self._every_call else self._first.get("launch calls")
+        return min([*first, called] if self.pieces and called is not None else first)
 
-        def columns(rows: Ints) -> Columns:
-            part, by = work[rows], launch[rows]
-            joined = by >= 0
-            enqueue, cost, issued = np.full(len(rows), ABSENT), np.full(len(rows), ABSENT), part["start"].copy()
-            call = calls[by[joined]]
-            enqueue[joined] = call["end"] + shift
-            if known:
-                cost[joined] = call["end"] - call["start"]
-            issued[joined] = call["start"]
-            return {
-                "name": part["name"],
-                "enqueue_ns": enqueue,
-                "start_ns": part["start"] + shift,
-                "end_ns": part["end"] + shift,
-                "launch_ns": cost,
-                "node": _absent(nodes[rows]),
-                "device": _absent(part["device"]),
-                "stream": part["stream"],
-                "request": _absent(step_of(issued, steps)),
-            }
+    def _sections(self, shift: int, notes: list[str]) -> list[Section | Stream]:
+        steps = self.steps.table()
+        found: list[Section | Stream] = []
+        if self.pieces:
+            notes += work_notes(self._join)
+            found.append(self._join.section(shift, steps, None if self.costs_known else _no_cost))
+        elif len(self._host):
+            found.append(self._host_section(steps, shift, notes))
+        if len(steps):
+            found.append(_step_section(steps, shift))
+        if len(self._readings):
+            found.append(Stream(COUNTER, lambda: _readings(self._readings, shift)))
+        if len(self._marks):
+            found.append(Stream(MARK, lambda: _marks(self._marks, shift, len(self.units))))
+        return found
 
-        return Section(EXECUTION, np.ascontiguousarray(work["end"]), columns)
+    def _host_section(self, steps: Table, shift: int, notes: list[str]) -> Stream:
+        kept = outermost(self._host, "thread", self._memory_bytes // 4)
+        nested = len(self._host) - len(kept)
+        notes.append(f"no device work in it: outermost host calls are shown, nested ones left out: {nested:,}")
+
+        def blocks() -> Iterator[Block]:
+            for part in kept.blocks():
+                end = part["end"] + shift
+                yield (
+                    end,
+                    {
+                        "name": part["name"],
+                        "start_ns": part["start"] + shift,
+                        "end_ns": end,
+                        "stream": part["thread"],
+                        "request": absent(step_of(part["start"], steps)),
+                    },
+                )
+
+        return Stream(EXECUTION, blocks)
 
 
 def codes(words: Words, values: Ints) -> npt.NDArray[np.int32]:
@@ -186,75 +196,52 @@ def codes(words: Words, values: Ints) -> npt.NDArray[np.int32]:
     return found
 
 
-def _append(rows: Rows, good: npt.NDArray[np.bool_], **columns: Any) -> None:
-    if good.all():
-        rows.add(**columns)
-    elif good.any():
-        rows.add(**{key: value[good] if isinstance(value, np.ndarray) else value for key, value in columns.items()})
+def _no_cost(rows: Table) -> Columns:
+    return {"launch_ns": np.full(len(rows), ABSENT)}
 
 
-def _host_section(host: Any, steps: Any, shift: int, notes: list[str]) -> Section:
-    keep = outermost(host)
-    shown = host[keep]
-    notes.append(f"no device work in it: outermost host calls are shown, nested ones left out: {int((~keep).sum()):,}")
+def _step_section(steps: Table, shift: int) -> Section:
+    end = steps["end"] + shift
 
-    def columns(rows: Ints) -> Columns:
-        part = shown[rows]
-        return {
-            "name": part["name"],
-            "start_ns": part["start"] + shift,
-            "end_ns": part["end"] + shift,
-            "stream": part["thread"],
-            "request": _absent(step_of(part["start"], steps)),
-        }
-
-    return Section(EXECUTION, np.ascontiguousarray(shown["end"]), columns)
-
-
-def _step_section(steps: Any, shift: int) -> Section:
     def columns(rows: Ints) -> Columns:
         part = steps[rows]
         return {
             "name": part["name"],
             "start_ns": part["start"] + shift,
-            "end_ns": part["end"] + shift,
+            "end_ns": end[rows],
             "request": part["number"],
         }
 
-    return Section(REQUEST, np.ascontiguousarray(steps["end"]), columns)
+    return Section(REQUEST, end, columns)
 
 
-def _reading_section(readings: Any, shift: int) -> Section:
-    def columns(rows: Ints) -> Columns:
-        part = readings[rows]
+def _readings(rows: SortedRows, shift: int) -> Iterator[Block]:
+    for part in rows.blocks():
         time = part["time"] + shift
-        return {
-            "name": part["name"],
-            "start_ns": time,
-            "end_ns": time,
-            "device": _absent(part["device"]),
-            "value": part["value"],
-            "unit": part["unit"],
-        }
+        yield (
+            time,
+            {
+                "name": part["name"],
+                "start_ns": time,
+                "end_ns": time,
+                "device": absent(part["device"]),
+                "value": part["value"],
+                "unit": part["unit"],
+            },
+        )
 
-    return Section(COUNTER, np.ascontiguousarray(readings["time"]), columns)
 
-
-def _mark_section(marks: Any, shift: int, nanoseconds: int) -> Section:
-    def columns(rows: Ints) -> Columns:
-        part = marks[rows]
+def _marks(rows: SortedRows, shift: int, nanoseconds: int) -> Iterator[Block]:
+    for part in rows.blocks():
         time = part["time"] + shift
-        return {
-            "name": part["name"],
-            "start_ns": time,
-            "end_ns": time,
-            "stream": part["stream"],
-            "value": part["took"],
-            "unit": np.where(np.isnan(part["took"]), -1, nanoseconds),
-        }
-
-    return Section(MARK, np.ascontiguousarray(marks["time"]), columns)
-
-
-def _absent(values: npt.NDArray[Any]) -> Ints:
-    return np.where(values < 0, ABSENT, values.astype(np.int64))
+        yield (
+            time,
+            {
+                "name": part["name"],
+                "start_ns": time,
+                "end_ns": time,
+                "stream": part["stream"],
+                "value": part["took"],
+                "unit": np.where(np.isnan(part["took"]), -1, nanoseconds),
+            },
+        )

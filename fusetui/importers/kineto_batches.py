@@ -1,4 +1,4 @@
-"""Kineto columns to contract batches, in order of end time."""
+"""Columns of rows as numbers to contract batches, in order of end time."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ ABSENT: Final = np.iinfo(np.int64).min
 """Null in the integer columns below."""
 
 Columns = Mapping[str, npt.NDArray[Any]]
+Block = tuple[npt.NDArray[np.int64], Columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,34 +35,87 @@ class Section:
     end: npt.NDArray[np.int64]
     columns: Callable[[npt.NDArray[np.int64]], Columns]
 
+    def blocks(self) -> Iterator[Block]:
+        """The rows in order, some ten thousand at a time."""
+        order = np.argsort(self.end, kind="stable")
+        for low in range(0, len(order), BATCH_ROWS):
+            rows = order[low : low + BATCH_ROWS]
+            yield self.end[rows], self.columns(rows)
 
-def merged_batches(sections: Sequence[Section], words: Mapping[str, Sequence[str | None]]) -> Iterator[pa.RecordBatch]:
-    """All rows of all sections by end time, at most BATCH_ROWS a batch.
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Rows of one kind that are in order already.
+
+    kind    execution, request, counter or mark
+    blocks  `blocks()`: their end times, and columns as those of a Section
+    """
+
+    kind: str
+    blocks: Callable[[], Iterator[Block]]
+
+
+def merged_batches(
+    sections: Sequence[Section | Stream], words: Mapping[str, Sequence[str | None]]
+) -> Iterator[pa.RecordBatch]:
+    """All rows of all sections by end time, those of an earlier section first; at most BATCH_ROWS a batch.
 
     words  per dictionary column the text of each code; a None text is null
     """
     dictionaries = {name: _Dictionary(name, texts) for name, texts in words.items()}
-    ends = np.concatenate([section.end for section in sections])
-    order = np.argsort(ends, kind="stable")
-    first = np.cumsum([0, *(len(section.end) for section in sections)])
-    for low in range(0, len(order), BATCH_ROWS):
-        picked = order[low : low + BATCH_ROWS]
-        owner = np.searchsorted(first, picked, "right") - 1
-        yield _batch([(s, picked[owner == i] - first[i], owner == i) for i, s in enumerate(sections)], dictionaries)
+    heads = [_Head(section) for section in sections]
+    while True:
+        # The next rows of all are among the next of each.
+        ends = [head.ends(BATCH_ROWS) for head in heads]
+        owner = np.repeat(np.arange(len(heads)), [len(end) for end in ends])
+        if not len(owner):
+            return
+        if len(heads) > 1:
+            owner = owner[np.argsort(np.concatenate(ends), kind="stable")]
+        owner = owner[:BATCH_ROWS]
+        yield _batch([(head, owner == i) for i, head in enumerate(heads)], dictionaries)
+
+
+class _Head:
+    """The next rows of a section."""
+
+    def __init__(self, section: Section | Stream) -> None:
+        self.kind = section.kind
+        self._blocks = section.blocks()
+        self._held: list[Block] = []
+
+    def ends(self, rows: int) -> npt.NDArray[np.int64]:
+        """End times of the next rows, fewer when there are no more."""
+        while sum(len(end) for end, _ in self._held) < rows and (block := next(self._blocks, None)) is not None:
+            self._held.append(block)
+        return np.concatenate([end for end, _ in self._held] or [np.empty(0, np.int64)])[:rows]
+
+    def take(self, rows: int) -> Columns:
+        """Columns of the next rows, of which `ends` has told."""
+        taken: list[Columns] = []
+        while rows:
+            end, columns = self._held[0]
+            count = min(rows, len(end))
+            taken.append({name: values[:count] for name, values in columns.items()})
+            rest = {name: values[count:] for name, values in columns.items()}
+            self._held[:1] = [(end[count:], rest)] if count < len(end) else []
+            rows -= count
+        if len(taken) == 1:
+            return taken[0]
+        return {name: np.concatenate([part[name] for part in taken]) for name in taken[0]}
 
 
 def _batch(
-    parts: Sequence[tuple[Section, npt.NDArray[np.int64], npt.NDArray[np.bool_]]],
-    dictionaries: Mapping[str, _Dictionary],
+    parts: Sequence[tuple[_Head, npt.NDArray[np.bool_]]], dictionaries: Mapping[str, _Dictionary]
 ) -> pa.RecordBatch:
-    rows = len(parts[0][2])
+    rows = len(parts[0][1])
     numbers: dict[str, npt.NDArray[Any]] = {}
     kinds = np.zeros(rows, np.int8)
-    for section, chosen, where in parts:
-        if not len(chosen):
+    for head, where in parts:
+        if not (count := int(np.count_nonzero(where))):
             continue
-        kinds[where] = KINDS.index(section.kind)
-        for name, values in section.columns(chosen).items():
+        kinds[where] = KINDS.index(head.kind)
+        for name, values in head.take(count).items():
             if name not in numbers:
                 is_real = values.dtype.kind == "f"
                 numbers[name] = np.full(rows, np.nan) if is_real else np.full(rows, ABSENT, np.int64)

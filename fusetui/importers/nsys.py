@@ -36,7 +36,7 @@ def sniff(head: bytes) -> bool:
 
 def read(path: Path, memory_bytes: int) -> Capture:
     """Open an export. Raises TelemetryError when it is no database or nothing ran in it."""
-    found = DeviceWork(memory_bytes)
+    found = DeviceWork(memory_bytes, every_call=True)
     with Database(path, NAME) as db:
         processes = Processes()
         take_work(db, found, processes)
@@ -53,7 +53,7 @@ def read(path: Path, memory_bytes: int) -> Capture:
 
 def _absences(db: Database, found: DeviceWork) -> list[str]:
     notes = []
-    if len(found.work) and not any(table in db.tables for table in _API):
+    if found.pieces and not any(table in db.tables for table in _API):
         notes.append("no API calls in it, so no queue wait: record with `nsys profile --trace=cuda`")
     if "CUPTI_ACTIVITY_KIND_GRAPH_TRACE" in db.tables:
         notes.append("CUDA graphs are recorded as a whole: --cuda-graph-trace=node records their kernels")

@@ -78,7 +78,7 @@ def _take(batch: pa.RecordBatch, found: DeviceWork, device: int) -> tuple[int, i
     operations, children = _integers(batch, "NumGPUOps"), _integers(batch, "NumChild")
     leaf = named & (children <= 0) & (operations != 0)
     rows = np.flatnonzero(leaf)
-    key = np.where(host != NULL, len(found.work) + found.left_out.total() + 1 + np.arange(len(host)), 0)
+    key = np.where(host != NULL, found.pieces + found.left_out.total() + 1 + np.arange(len(host)), 0)
     texts = [match[1] if (match := _OPERATION.search(names[row])) else names[row] for row in rows.tolist()]
     nowhere = np.full(len(rows), -1)
     found.add_work(

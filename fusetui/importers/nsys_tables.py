@@ -66,14 +66,14 @@ def _number(values: Ints) -> Ints:
 
 
 def take_calls(db: Database, found: DeviceWork, processes: Processes) -> None:
-    """The API calls that launched something; the others would only cost memory."""
+    """The API calls that may have launched something."""
     for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"):
         for start, end, correlation, tid in db.chunks(table, ["start", "end", "correlationId", "globalTid"]):
             reduced = set(processes) == {NULL >> _PROCESS_BITS}
             process = np.zeros_like(tid) if reduced else processes.of(tid >> _PROCESS_BITS)
             key = _key(process, correlation)
-            launched = found.launched(key)
-            found.add_calls(start[launched], end[launched], correlation=key[launched])
+            launching = key != 0
+            found.add_calls(start[launching], end[launching], correlation=key[launching])
 
 
 def name_texts(db: Database, found: DeviceWork) -> list[str]:

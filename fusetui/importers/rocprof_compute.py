@@ -90,7 +90,7 @@ def read_together(paths: Sequence[Path], memory_bytes: int) -> Capture:
             notes.append(f"{table.path.name}: lines that are no rows left out: {table.skipped:,}")
         if table.damage:
             notes.append(f"{table.path.name}: {table.damage}")
-    if len(found.work) and not len(found.calls):
+    if found.pieces and not found.calls:
         notes.append("no time of the launch in it, so no queue wait: rocprofv3 --hip-trace --kernel-trace records it")
     where = str(paths[0] if len(paths) == 1 else paths[0].parent)
     header = Header(source="rocprof-compute", clock="trace", hardware=facts)
@@ -115,7 +115,7 @@ def _take_times(table: Table, found: DeviceWork) -> None:
         start, end = integers(columns, "start_timestamp"), integers(columns, "end_timestamp")
         dispatched = integers(columns, "dispatchns")
         known = dispatched != NULL
-        number = np.arange(1, len(start) + 1) + len(found.work) + found.left_out.total()
+        number = np.arange(1, len(start) + 1) + found.pieces + found.left_out.total()
         texts, index = words(columns["kernel_name"])
         names = [text.removesuffix(" [clone .kd]").removesuffix(" (.kd)") for text in texts]
         found.add_work(

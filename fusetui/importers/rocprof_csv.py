@@ -111,7 +111,7 @@ def read_together(paths: Sequence[Path], memory_bytes: int) -> Capture:
             notes.append(f"{file.table.path.name}: lines that are no rows left out: {file.table.skipped:,}")
         if file.table.damage:
             notes.append(f"{file.table.path.name}: {file.table.damage}")
-    if len(found.work) and not len(found.calls):
+    if found.pieces and not found.calls:
         notes.append("no API calls in it, so no queue wait: record with --hip-trace too, open the folder")
     where = str(paths[0] if len(paths) == 1 else paths[0].parent)
     header = Header(source="rocprofv3", clock="trace", hardware=facts)

@@ -44,7 +44,7 @@ def read(path: Path, memory_bytes: int) -> Capture:
     notes = [f"{ending}; what came before was read" for ending in stream.endings]
     if stream.broken:
         notes.append(f"unreadable records skipped: {stream.broken:,}")
-    if len(found.work) and not len(found.calls):
+    if found.pieces and not found.calls:
         notes.append("no API calls in it, so no queue wait: record with --hip-trace too")
     hosts = {process.host for process in processes if process.host}
     header = Header(

@@ -17,6 +17,7 @@ from fusetui.importers.lines import CsvRows, header_fields, numbers
 from fusetui.importers.sqlitefile import NULL
 from fusetui.telemetry.errors import TelemetryError
 
+_MOST_DIGITS: Final = 18
 _INTEGER: Final = r"^\s*\d{1,18}\s*$"
 _AGENT: Final = r"^\s*(?:Agent\s+)?(?P<number>\d{1,9})\s*$"
 _CORRELATION_BITS: Final = 44
@@ -70,6 +71,9 @@ def integers(columns: Columns, name: str) -> Ints:
     column = columns.get(name)
     if column is None:
         return np.full(len(next(iter(columns.values()))), NULL)
+    if pc.all(pc.ascii_is_decimal(column)).as_py() and pc.max(pc.binary_length(column)).as_py() <= _MOST_DIGITS:
+        every: Ints = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return every
     plain = pc.match_substring_regex(column, _INTEGER)
     texts = pc.if_else(plain, pc.utf8_trim_whitespace(column), pa.scalar(str(NULL)))
     found: Ints = texts.cast(pa.int64()).to_numpy(zero_copy_only=False)

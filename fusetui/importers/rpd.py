@@ -17,12 +17,14 @@ import numpy as np
 from fusetui.importers.archive import plain
 from fusetui.importers.capture import Capture
 from fusetui.importers.devicework import DeviceWork, Ints, codes
+from fusetui.importers.sortedrows import SortedRows, Table, Upto
 from fusetui.importers.sqlitefile import MAGIC, Database
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.text import safe_text
 
 NAME: Final = "ROCm RPD capture (SQLite)"
 
+_LAUNCH: Final = np.dtype([("op", "i8"), ("api", "i8")])
 _UNITS: Final = {"sclk": "MHz", "mclk": "MHz", "power": "W", "temp": "°C", "util": "%", "vram%": "%", "gpu%": "%"}
 
 
@@ -33,14 +35,14 @@ def sniff(head: bytes) -> bool:
 
 def read(path: Path, memory_bytes: int) -> Capture:
     """Open a capture. Raises TelemetryError when it is no database or nothing ran in it."""
-    found = DeviceWork(memory_bytes)
+    found = DeviceWork(memory_bytes, every_call=True)
     with plain(path) as file, Database(file, NAME) as db:
-        _take_operations(db, found)
+        _take_operations(db, found, memory_bytes // 4)
         _take_calls(db, found)
         _take_monitor(db, found)
         texts = {"name": _name_texts(db, found)}
         notes = list(db.damage)
-        if len(found.work) and not len(found.calls):
+        if found.pieces and not found.calls:
             notes.append("no API calls in it, so no queue wait: record with runTracer.sh or rpdTracerControl")
     header = Header(source="rpd", clock="trace", build={"format": "rocmProfileData"})
     return found.capture(
@@ -48,18 +50,16 @@ def read(path: Path, memory_bytes: int) -> Capture:
     )
 
 
-def _take_operations(db: Database, found: DeviceWork) -> None:
-    by_op, api = _launches(db)
+def _take_operations(db: Database, found: DeviceWork, memory_bytes: int) -> None:
+    launches = Upto(_launches(db, memory_bytes))
     columns = ["id", "start", "end", "gpuId", "queueId", "description_id", "opType_id"]
     empty = {key for key, text in db.texts("rocpd_string", "id", "string", _ids(db)).items() if not text.strip()}
-    for op, start, end, device, queue, description, kind in db.chunks("rocpd_op", columns):
-        at = np.minimum(np.searchsorted(by_op, op), max(len(by_op) - 1, 0))
-        launched = by_op[at] == op if len(by_op) else np.zeros(len(op), np.bool_)
+    for op, start, end, device, queue, description, kind in db.chunks("rocpd_op", columns, order="id"):
         unnamed = (description < 0) | np.isin(description, list(empty))
         found.add_work(
             start,
             end,
-            correlation=np.where(launched, api[at] if len(api) else 0, 0),
+            correlation=_calls_of(op, launches.rows(op)),
             device=np.where((device >= 0) & (device < 1 << 31), device, -1),
             stream=np.where(queue < 0, -1, codes(found.streams, queue)),
             name=codes(found.names, np.where(unnamed, kind, description)),
@@ -71,21 +71,25 @@ def _ids(db: Database) -> list[int]:
     return [value for (value,) in db.rows("select distinct description_id from rocpd_op") if isinstance(value, int)]
 
 
-def _launches(db: Database) -> tuple[Ints, Ints]:
-    """Operations that an API call launched, in order, and the call of each (the first when there are several)."""
-    parts = list(db.chunks("rocpd_api_ops", ["op_id", "api_id"]))
-    if not parts:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    op, api = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((api, op))
-    op, first = np.unique(op[order], return_index=True)
-    return op, api[order][first]
+def _launches(db: Database, memory_bytes: int) -> SortedRows:
+    """Which API call launched which operation."""
+    found = SortedRows(_LAUNCH, ("op", "api"), memory_bytes)
+    for op, api in db.chunks("rocpd_api_ops", ["op_id", "api_id"]):
+        found.add(op=op, api=api)
+    return found
+
+
+def _calls_of(op: Ints, launches: Table) -> Ints:
+    """The call that launched each operation (the first when there are several), 0 for none. Shape (rows,)."""
+    if not len(launches):
+        return np.zeros_like(op)
+    at = np.minimum(np.searchsorted(launches["op"], op), len(launches) - 1)
+    return np.where(launches["op"][at] == op, launches["api"][at], 0)
 
 
 def _take_calls(db: Database, found: DeviceWork) -> None:
     for api, start, end in db.chunks("rocpd_api", ["id", "start", "end"]):
-        launched = found.launched(api) & (api > 0)
-        found.add_calls(start[launched], end[launched], correlation=api[launched])
+        found.add_calls(start[api > 0], end[api > 0], correlation=api[api > 0])
 
 
 def _name_texts(db: Database, found: DeviceWork) -> list[str]:

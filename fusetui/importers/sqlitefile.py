@@ -70,9 +70,10 @@ class Database:
         reals: Sequence[str] = (),
         texts: Sequence[str] = (),
         where: str = "1",
+        order: str = "",
     ) -> Iterator[list[Any]]:
-        """Rows of a table in file order: an int64 array per name in `columns`, a float64 array per name in `reals`, a
-        sequence of str or None per name in `texts`; only those `where` a SQL condition holds.
+        """Rows of a table in file order or by the column `order`: an int64 array per name in `columns`, a float64 array
+        per name in `reals`, a sequence of str or None per name in `texts`; only those `where` a SQL condition holds.
 
         A null, or a column that the table has not, is NULL, NaN or None. A damaged table ends early: see `damage`.
         """
@@ -84,6 +85,8 @@ class Database:
         picks += [f"cast(substr({_quoted(c)}, 1, {_MAX_TEXT}) as text)" if c in have else "null" for c in texts]
         numbers = len(columns) + len(reals)
         sql = f"select {', '.join(picks)} from {_quoted(table)} where {where}"
+        if order in have:
+            sql += f" order by {_quoted(order)}"
         count = 0
         for rows in self._parts(table, sql):
             count += len(rows)
