@@ -34,8 +34,12 @@ def read_onnx(path: Path, bindings: Mapping[str, int], dtype: str | None = None)
 
     Raises GraphError or AcceleratorError naming file, node and tensor.
     """
-    model = read_model(path, bindings)
-    return _Reader(model, dtype or main_type(model)).read(path.stem, dtype is not None)
+    return graph_of(read_model(path, bindings), path.stem, dtype)
+
+
+def graph_of(model: OnnxModel, name: str, dtype: str | None) -> OnnxGraph:
+    """The graph of nodes whose tensors all have shapes; `dtype` as in `read_onnx`. Raises GraphError."""
+    return _Reader(model, dtype or main_type(model)).read(name, dtype is not None)
 
 
 def main_type(model: OnnxModel) -> str:

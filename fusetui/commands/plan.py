@@ -42,11 +42,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def subject_of(args: argparse.Namespace) -> Subject:
-    """A built-in block by its name; else a file: ONNX by its content, anything else a capture.
+    """A built-in block by its name; else a file by its content: ONNX, an execution trace, anything else a capture.
 
     Raises AcceleratorError or TelemetryError naming what is wrong with it.
     """
     from fusetui.accelerator.blocks import blocks, build_block, parse_shapes
+    from fusetui.accelerator.exec_trace import looks_like_execution_trace, read_execution_trace
     from fusetui.accelerator.onnx_file import looks_like_onnx
     from fusetui.commands.inputs import capture_path
 
@@ -64,6 +65,9 @@ def subject_of(args: argparse.Namespace) -> Subject:
         model = read_onnx(path, sizes, args.dtype)
         return Subject(model.graph, model.dtype, model.notes)
     _no_shapes(args, list(shapes))
+    if looks_like_execution_trace(path):
+        traced = read_execution_trace(path, args.dtype)
+        return Subject(traced.graph, traced.dtype, traced.notes)
     from fusetui.commands.plan_trace import captured_of
 
     captured = captured_of(path)
