@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from fusetui.analysis.filter import Filter, FilterError, parse_filter
 from fusetui.commands.inputs import open_live, say
+from fusetui.commands.way_out import Way, way_out
 from fusetui.sources.arrow_merge import with_host
-from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.sender import Sender
 from fusetui.telemetry.source import Source
 from fusetui.telemetry.text import safe_text
@@ -26,6 +26,7 @@ EXIT_LOST = 5
 _ENDED = ("ended", "failed", "lost")
 _TICK_S = 0.1
 _LAST_WORDS_S = 3.0
+_LAST_TRY_S = 10.0
 _SAY_S = 5.0
 
 
@@ -36,11 +37,25 @@ class _Until:
         self._end_s = time.monotonic() + for_ns / 1e9 if for_ns else float("inf")
         self._asked = threading.Event()
         self.sender: Sender | None = None
+        self.way: Way | None = None
+        self._said_s = time.monotonic()
         signal.signal(signal.SIGTERM, self._ask)
         signal.signal(signal.SIGINT, self._ask)
 
-    def __call__(self) -> bool:
+    @property
+    def asked(self) -> bool:
         return self._asked.is_set() or time.monotonic() >= self._end_s
+
+    def __call__(self) -> bool:
+        """For the sender, which asks while the viewer is away: says so, and whether to give up."""
+        if self.way is not None and self.sender is not None and time.monotonic() > self._said_s + _SAY_S:
+            self._said_s = time.monotonic()
+            say(f"fusetui: {self.way.trouble or self.sender.error or 'waiting for the viewer'}")
+        return self.asked
+
+    def soon(self, seconds: float) -> None:
+        """The source has ended: what is left has so long to get out."""
+        self._end_s = min(self._end_s, time.monotonic() + seconds)
 
     def _ask(self, _signal: int, _frame: FrameType | None) -> None:
         self._asked.set()
@@ -62,16 +77,14 @@ def run(args: argparse.Namespace) -> int:
     try:
         batches = _first(source, until)
         header = replace(source.header, host=_host(args, source))
-        try:
-            sender = Sender(args.to, header, token=args.token, stop=until)
-        except ValueError as error:
-            raise TelemetryError(args.to, str(error)) from None
-        until.sender = sender
-        _pump(source, sender, keep, until, batches)
-        sender.close(_LAST_WORDS_S)
+        with way_out(args.to, args.token, args.allow_remote) as way:
+            until.way = way
+            until.sender = sender = way.sender(header, until)
+            _pump(source, sender, keep, until, batches)
+            sender.close(_LAST_WORDS_S)
+            return _outcome(source, sender, args)
     finally:
         source.close()
-    return _outcome(source, sender, args)
 
 
 def _host(args: argparse.Namespace, source: Source) -> str:
@@ -80,7 +93,7 @@ def _host(args: argparse.Namespace, source: Source) -> str:
 
 def _first(source: Source, until: _Until) -> Sequence[pa.RecordBatch]:
     """The first batches: only with them is the header of a socket's first producer known."""
-    while not until():
+    while not until.asked:
         batches = source.poll(_TICK_S)
         if batches or source.health().state in _ENDED:
             return batches
@@ -91,14 +104,12 @@ def _pump(
     source: Source, sender: Sender, keep: Filter | None, until: _Until, batches: Sequence[pa.RecordBatch]
 ) -> None:
     host = sender.header.host or ""
-    problem, problem_s = "", 0.0
     while True:
+        if source.health().state in _ENDED:
+            until.soon(_LAST_TRY_S)
         kept = [with_host(batch if keep is None else keep.apply(batch), host) for batch in batches]
-        if not sender.send(kept) or until() or (not batches and source.health().state in _ENDED):
+        if not sender.send(kept) or until.asked or (not batches and source.health().state in _ENDED):
             return
-        if sender.error and sender.error != problem and time.monotonic() > problem_s + _SAY_S:
-            problem, problem_s = sender.error, time.monotonic()
-            say(f"fusetui: {problem}")
         batches = source.poll(_TICK_S)
 
 

@@ -42,13 +42,15 @@ class ArrowSource:
 
     def __init__(
         self,
-        address: Address,
+        address: Address | None,
         options: OpenOptions | None = None,
         *,
+        feed: Callable[[Crowd, BatchQueue], Input] | None = None,
         stdin: BinaryIO | None = None,
         token_timeout_s: float = TOKEN_TIMEOUT_S,
         wall_ns: Callable[[], int] = time.time_ns,
     ) -> None:
+        """feed  another way in than an address"""
         options = options or OpenOptions()
         self.generation = 0
         self.transport: Transport | None = None
@@ -59,17 +61,14 @@ class ArrowSource:
         self._newest_ns: int | None = None
         self._near_wall = False
         self._closed = False
-        self._input: Input
-        if address.kind in ("stdin", "path"):
-            if address.kind == "path":
-                check_path(address)
-            self._input = PathInput(address, self._crowd, self._queue, stdin)
-        else:
-            listener = Listener(address, token=options.token, allow_remote=options.allow_remote)
-            self._input = ListenInput(
-                listener, self._crowd, self._queue, token=options.token, token_timeout_s=token_timeout_s
-            )
-        self.address = self._input.address
+        if feed is None:
+            assert address is not None
+            feed = _feed(address, options, stdin, token_timeout_s)
+        self._input = feed(self._crowd, self._queue)
+
+    @property
+    def address(self) -> object:
+        return self._input.address
 
     def poll(self, timeout_s: float) -> Sequence[pa.RecordBatch]:
         taken = self._queue.take(timeout_s, _LINGER_S, _ROWS_PER_POLL)
@@ -96,7 +95,7 @@ class ArrowSource:
         away = f", {lost} lost" if lost else ""
         refused = f", {self._crowd.refused} refused" if self._crowd.refused else ""
         return SourceHealth(
-            name=str(self.address),
+            name=str(self._input.address),
             state=state,
             rows=self._queue.rows,
             batches=self._queue.batches,
@@ -107,9 +106,13 @@ class ArrowSource:
             bytes_in=bytes_in,
             lag_ns=None if newest_ns is None or now_ns is None else max(0, now_ns - newest_ns),
             detail=f"{connected} connected{away}{refused}{self._skew()}",
-            last_error=self._crowd.last_error(),
+            last_error=self._input.trouble or self._crowd.last_error(),
             producers=producers,
         )
+
+    def finish(self) -> None:
+        """Take no more producers in and tell those there that this side ends; what they sent can still be polled."""
+        self._input.finish()
 
     def close(self) -> None:
         self._closed = True
@@ -135,13 +138,26 @@ class ArrowSource:
             return "failed" if "failed" in states and "ended" not in states and not self._closed else "ended"
         if connected and self._newest_ns is not None:
             return "live"
-        return "reconnecting" if "lost" in states or "hung" in states else "waiting"
+        return "reconnecting" if self._input.trouble or "lost" in states or "hung" in states else "waiting"
 
     def _skew(self) -> str:
         if self._newest_ns is None or self._near_wall or self.header.clock == "trace":
             return ""
         behind_s = (self._wall_ns() - self._newest_ns) / 1e9
         return f", events are {abs(behind_s):.0f} s {'behind' if behind_s > 0 else 'ahead of'} this machine's clock"
+
+
+def _feed(
+    address: Address, options: OpenOptions, stdin: BinaryIO | None, token_timeout_s: float
+) -> Callable[[Crowd, BatchQueue], Input]:
+    if address.kind in ("stdin", "path"):
+        if address.kind == "path":
+            check_path(address)
+        return lambda crowd, queue: PathInput(address, crowd, queue, stdin)
+    listener = Listener(address, token=options.token, allow_remote=options.allow_remote)
+    return lambda crowd, queue: ListenInput(
+        listener, crowd, queue, token=options.token, token_timeout_s=token_timeout_s
+    )
 
 
 def open_spec(spec: str, options: OpenOptions) -> ArrowSource:

@@ -80,7 +80,8 @@ class Producer:
             admit(self, header)
             self._state = "live"
             self._take(reader, queue)
-            self._end("" if reader.ended or self.watch.final else "ended without the end-of-stream marker")
+            whole = self.watch.final if self.watch.stamped else reader.ended
+            self._end("" if whole else "ended without the end-of-stream marker")
         except TelemetryError as error:
             self._end(str(error)) if isinstance(error.__cause__, OSError) else self.fail(str(error))
         except (OSError, ValueError) as error:  # a socket or pipe that broke, or was closed under us

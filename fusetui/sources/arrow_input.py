@@ -14,6 +14,7 @@ from fusetui.sources.arrow_crowd import Crowd
 from fusetui.sources.arrow_listen import Address, Listener
 from fusetui.sources.arrow_queue import BatchQueue
 from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.stamp import BYE
 
 _ACCEPT_WAIT_S: Final = 0.25
 _MAX_HANDSHAKES: Final = 64
@@ -24,17 +25,23 @@ class Input(Protocol):
 
     address  where it really reads or listens
     done     nothing more can come
+    trouble  what keeps anything from coming, one line; "" while all is well
     """
 
-    address: Address
-
+    @property
+    def address(self) -> object: ...
     @property
     def done(self) -> bool: ...
+    @property
+    def trouble(self) -> str: ...
+    def finish(self) -> None: ...
     def close(self) -> None: ...
 
 
 class PathInput:
     """Standard input, a file, or a named pipe that is opened again whenever its writer goes."""
+
+    trouble = ""
 
     def __init__(self, address: Address, crowd: Crowd, queue: BatchQueue, stdin: BinaryIO | None = None) -> None:
         self.address = address
@@ -49,6 +56,9 @@ class PathInput:
     @property
     def done(self) -> bool:
         return not self._thread.is_alive()
+
+    def finish(self) -> None:
+        """Whoever writes into a file or pipe cannot be told."""
 
     def close(self) -> None:
         self._closed = True
@@ -81,6 +91,8 @@ class PathInput:
 class ListenInput:
     """Accepts producers on a socket, each read in its own thread."""
 
+    trouble = ""
+
     def __init__(
         self,
         listener: Listener,
@@ -97,7 +109,8 @@ class ListenInput:
         self._token = token
         self._token_timeout_s = token_timeout_s
         self._closed = threading.Event()
-        self._connections: set[socket.socket] = set()
+        self._finishing = threading.Event()
+        self._connections: dict[socket.socket, Producer] = {}
         self._handshakes = threading.Semaphore(_MAX_HANDSHAKES)
         self._number = 0
         listener.socket.settimeout(_ACCEPT_WAIT_S)
@@ -108,44 +121,62 @@ class ListenInput:
     def done(self) -> bool:
         return self._closed.is_set()
 
+    @property
+    def busy(self) -> bool:
+        """Somebody is connected."""
+        return bool(self._connections)
+
+    def finish(self) -> None:
+        """Listen no more, and end our half of each connection: a producer that looks goes away."""
+        if self._finishing.is_set():
+            return
+        self._finishing.set()
+        self._listener.close()
+        for connection, producer in list(self._connections.items()):
+            with contextlib.suppress(OSError):
+                if producer.watch.stamped:
+                    # One that reads answers waits for the last of them, and so knows what has come.
+                    connection.send(BYE, socket.MSG_DONTWAIT)
+                else:
+                    connection.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         self._closed.set()
-        self._listener.close()
+        self.finish()
         for connection in list(self._connections):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         self._thread.join(timeout=1.0)
 
     def _accept(self) -> None:
-        while not self._closed.is_set():
+        while not self._finishing.is_set():
             try:
                 connection, _ = self._listener.socket.accept()
             except TimeoutError:
                 continue
             except OSError:
                 # Out of file descriptors, or a client that went before it was accepted: neither is the end.
-                self._closed.wait(_ACCEPT_WAIT_S)
+                self._finishing.wait(_ACCEPT_WAIT_S)
                 continue
             if not self._handshakes.acquire(blocking=False):
                 self._crowd.refuse()
                 connection.close()
                 continue
             self._number += 1
-            self._connections.add(connection)
             peer = f"{self.address.kind} client {self._number}"
-            threading.Thread(target=self._serve, args=(connection, peer), name=peer, daemon=True).start()
+            producer = self._connections[connection] = Producer(peer, connection)
+            threading.Thread(target=self._serve, args=(connection, producer), name=peer, daemon=True).start()
 
-    def _serve(self, connection: socket.socket, peer: str) -> None:
-        producer = Producer(peer, connection)
+    def _serve(self, connection: socket.socket, producer: Producer) -> None:
         try:
             with connection:
                 if self._welcome(connection, producer):
                     with connection.makefile("rb", BUFFER_BYTES) as file:
                         producer.read(file, self._queue, self._crowd.admit)
-                    if not self._closed.is_set():
+                    if not self._finishing.is_set():
                         self._crowd.left(producer)
         finally:
-            self._connections.discard(connection)
+            self._connections.pop(connection, None)
 
     def _welcome(self, connection: socket.socket, producer: Producer) -> bool:
         try:

@@ -9,7 +9,7 @@ import socket
 import stat
 import threading
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from fusetui.telemetry.errors import TelemetryError
 
@@ -140,18 +140,31 @@ def _remove_stale(address: Address) -> None:
     raise TelemetryError(str(address), "another program listens there", "stop it, or choose another path")
 
 
-def _bind_tcp(address: Address, token: str | None, allow_remote: bool) -> tuple[socket.socket, Address]:
-    where = str(address)
+def tcp_target(
+    where: str, host: str, port: int, token: str | None, allow_remote: bool
+) -> tuple[socket.AddressFamily, Any]:
+    """What to bind to, to listen on a TCP port: the address family and the socket address.
+
+    Raises TelemetryError for an unknown host, and for one wider than loopback without `allow_remote` and a token.
+    """
     try:
-        family, _, _, _, target = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        family, _, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except OSError as error:
         raise TelemetryError(where, f"unknown host ({error.strerror or error})") from None
-    if not ipaddress.ip_address(str(target[0]).partition("%")[0]).is_loopback and not (allow_remote and token):
+    if not is_loopback(str(target[0])) and not (allow_remote and token):
         raise TelemetryError(
             where, "other machines could send here", "listen on 127.0.0.1, or allow remote producers and set a token"
         )
+    return family, target
+
+
+def is_loopback(ip: str) -> bool:
+    """Whether an IP address (IPv6 perhaps with a scope) is of this machine alone."""
+    return ipaddress.ip_address(ip.partition("%")[0]).is_loopback
+
+
+def _bind_tcp(address: Address, token: str | None, allow_remote: bool) -> tuple[socket.socket, Address]:
+    family, target = tcp_target(str(address), address.host, address.port, token, allow_remote)
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -159,5 +172,5 @@ def _bind_tcp(address: Address, token: str | None, allow_remote: bool) -> tuple[
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        raise TelemetryError(where, f"cannot listen ({error.strerror or error})") from None
+        raise TelemetryError(str(address), f"cannot listen ({error.strerror or error})") from None
     return listener, Address("tcp", host=address.host, port=listener.getsockname()[1])

@@ -87,6 +87,11 @@ class Watch:
         self.lost_ns = self._wall_ns()
 
     @property
+    def stamped(self) -> bool:
+        """It says what it sends."""
+        return self._through >= 0
+
+    @property
     def silent_s(self) -> float:
         """How long nothing came from a producer that stamps, while we were reading; 0 for others."""
         return 0.0 if self._busy or not self.run else time.monotonic() - self._heard_s
@@ -111,7 +116,7 @@ class Watch:
             start, end = self.gap
             more = f", {self._gaps_ns / 1e9:.1f} s in all" if self._gaps_ns > end - start else ""
             said.append(f"gap {_clock(start)} to {_clock(end)}, {(end - start) / 1e9:.1f} s{more}")
-        if self.run and self._through >= 0:
+        if self.stamped:
             said += self._count_text()
             offset = self.offset.estimate()
             said.append(str(offset) if offset else "clock unknown")

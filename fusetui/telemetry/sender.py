@@ -14,7 +14,7 @@ import pyarrow as pa
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.link import Link
 from fusetui.telemetry.schema import build_batch
-from fusetui.telemetry.stamp import RUN_KEY, Answer, Stamp
+from fusetui.telemetry.stamp import BYE, RUN_KEY, Answer, Stamp
 from fusetui.telemetry.writer import Encoder
 
 BEAT_S: Final = 1.0
@@ -24,6 +24,8 @@ KEPT_BYTES: Final = 64 << 20
 _ERRORS: Final = (OSError, ValueError)
 _RETRY_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 _HELLO_S: Final = 2.0
+_LEAVE_S: Final = 3.0
+_TURNED_AWAY: Final = "the viewer hung up at once; is the token right?"
 _BEAT: Final = build_batch({}, 0)
 
 
@@ -50,10 +52,12 @@ class Sender:
         header: Header,
         *,
         token: str | None = None,
+        label: str = "",
         stop: Callable[[], bool] = lambda: False,
         wall_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         """target  `unix:/path` or `tcp:host:port`; raises ValueError when it cannot be meant
+        label    what to call the viewer in errors (default: the target)
         stop     polled while the viewer is away: True gives up
         wall_ns  this machine's clock
         """
@@ -63,6 +67,7 @@ class Sender:
         self.run = uuid.uuid4().hex
         self.header = header
         self._link = Link(target, token)
+        self._label = label or target
         self._stop = stop
         self._wall_ns = wall_ns
         self._kept: deque[_Kept] = deque()
@@ -72,6 +77,7 @@ class Sender:
         self._heard: tuple[int, int] | None = None
         self._answers = 0
         self._given_up = 0
+        self._bye = False
         self._answered = threading.Condition()
         self._listener: threading.Thread | None = None
 
@@ -90,17 +96,8 @@ class Sender:
 
     def close(self, timeout_s: float = 3.0) -> None:
         """End the stream, if there is one, and wait for the viewer to confirm it."""
-        if self._encoder is None:
-            return
-        try:
-            self._write(_BEAT, final=True)
-            self._link.send(self._encoder.end())
-        except _ERRORS as error:
-            self._broken(error)
-        with self._answered:
-            if self._answers:
-                self._answered.wait_for(lambda: self.confirmed >= self.sent or not self.connected, timeout_s)
-        self._drop()
+        if self._encoder is not None:
+            self._part(timeout_s)
 
     def abort(self) -> None:
         """Wake a call that waits; from another thread."""
@@ -109,6 +106,7 @@ class Sender:
     def _deliver(self, batch: pa.RecordBatch) -> bool:
         """Write a batch, over as many connections as it takes."""
         while True:
+            self._notice()
             fresh = self._encoder is None
             if fresh and not self._connect():
                 return False
@@ -122,6 +120,25 @@ class Sender:
                 batch = _BEAT
                 continue
             return True
+
+    def _notice(self) -> None:
+        """Take leave of a viewer that ends; see that one hung up."""
+        if self._encoder is not None and self._bye:
+            self._part(_LEAVE_S)
+        elif self._encoder is not None and not self.connected:
+            self._broken(ConnectionError("the viewer hung up"))
+
+    def _part(self, timeout_s: float) -> None:
+        assert self._encoder is not None
+        try:
+            self._write(_BEAT, final=True)
+            self._link.send(self._encoder.end())
+        except _ERRORS as error:
+            self._broken(error)
+        with self._answered:
+            if self._answers:
+                self._answered.wait_for(lambda: self.confirmed >= self.sent or not self.connected, timeout_s)
+        self._drop()
 
     def _write(self, batch: pa.RecordBatch, *, final: bool = False) -> None:
         """Raises OSError, with the parts of the batch among the kept."""
@@ -152,13 +169,15 @@ class Sender:
         """A new connection on which all that is kept has been sent; False when told to stop."""
         attempt = 0
         while not self._stop():
+            answers = self._answers
             try:
                 self._link.open()
                 self._encoder = Encoder(self.header, extra_metadata={RUN_KEY: self.run.encode()})
                 self._link.send(self._encoder.start())
                 self._resend(self._greet())
             except _ERRORS as error:
-                self._broken(error, count=False)
+                greeted = self._answers > answers or self._encoder is None
+                self._broken(error if greeted else ConnectionError(_TURNED_AWAY), count=False)
             else:
                 return True
             self._pause(_RETRY_S[min(attempt, len(_RETRY_S) - 1)])
@@ -174,6 +193,7 @@ class Sender:
         """Ask what has come of this run so far, before anything is sent twice. False: the viewer says nothing."""
         assert self._encoder is not None
         self.connected = True
+        self._bye = False
         self._heard = None
         answers = self._answers
         receive = self._link.receiver()
@@ -183,7 +203,7 @@ class Sender:
         with self._answered:
             self._answered.wait_for(lambda: self._answers > answers or not self.connected, _HELLO_S)
         if not self.connected:
-            raise ConnectionError("the viewer hung up; is the token right?")
+            raise ConnectionError(_TURNED_AWAY)
         return self._answers > answers
 
     def _resend(self, answered: bool) -> None:
@@ -222,6 +242,7 @@ class Sender:
                 return
             *lines, pending = (pending + got)[-65536:].split(b"\n")
             for line in lines:
+                self._bye |= line + b"\n" == BYE
                 self._hear(line)
 
     def _hear(self, line: bytes) -> None:
@@ -237,7 +258,7 @@ class Sender:
             self._answered.notify_all()
 
     def _broken(self, error: Exception, *, count: bool = True) -> None:
-        self.error = f"{self._link.target}: {error or type(error).__name__}"
+        self.error = f"{self._label}: {error or type(error).__name__}"
         self.breaks += count
         self._drop()
 

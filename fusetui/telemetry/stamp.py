@@ -16,6 +16,8 @@ RUN_KEY: Final = b"fusetui.run"
 
 MAX_BYTES: Final = 1024
 ANSWER_PREFIX: Final = b"FUSETUI-HEARD "
+BYE: Final = b"FUSETUI-BYE\n"
+"""Said by a viewer that ends: the sender sends its final stamp, and the answer to that says what has come."""
 _LIMIT: Final = 1 << 62
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from arrow_producers import Open, batch, connect, gather, gather_rows, until
 from host_senders import Recorder, stop
 
 from fusetui.sources.arrow import ArrowSource
+from fusetui.sources.arrow_listen import parse_address
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.sender import Sender
 from fusetui.telemetry.source import ProducerHealth
@@ -89,7 +91,7 @@ def test_rows_that_were_announced_and_never_came_are_counted(open_arrow: Open) -
         whole = encoder.encode(batch(60), Stamp(60, 100, 1).to_bytes())
         cut = encoder.encode(batch(40, first=60), Stamp(100, 100, 1).to_bytes())
         client.sendall(whole + cut[:-1])
-    until(lambda: source.health().producers[0].state == "lost")
+    until(lambda: any(p.state == "lost" for p in source.health().producers))
     assert gather_rows(source, 61).column("request").to_pylist() == [*range(60), None]
     assert "40 of 100 sent never came" in named(source, "s@h").detail
 
@@ -139,8 +141,6 @@ def test_a_new_viewer_gets_what_the_old_one_did_not_confirm(tmp_path: Path) -> N
         old.listen()
         sender = Sender(f"unix:{tmp_path}/s", Header(source="s", host="h"))
         sent: list[bool] = []
-        import threading
-
         thread = threading.Thread(target=lambda: sent.append(sender.send([batch(10)])))
         thread.start()
         connection, _ = old.accept()
@@ -150,8 +150,6 @@ def test_a_new_viewer_gets_what_the_old_one_did_not_confirm(tmp_path: Path) -> N
         assert sent == [True]
         connection.close()
     (tmp_path / "s").unlink()
-    from fusetui.sources.arrow_listen import parse_address
-
     source = ArrowSource(parse_address(f"unix:{tmp_path}/s"))
     try:
         while not sender.breaks:
@@ -192,5 +190,5 @@ def test_a_wrong_token_is_told_to_the_sender(open_arrow: Open) -> None:
     stops = iter([False] * 3 + [True] * 1000)
     sender = Sender(str(source.address), Header(source="s"), token="wrong", stop=lambda: next(stops))
     assert not sender.send([batch(1)])
-    assert "token" in sender.error or "reset" in sender.error.lower() or "pipe" in sender.error.lower()
+    assert "is the token right?" in sender.error
     assert source.health().rows == 0

@@ -1,0 +1,60 @@
+"""Where `fusetui stream` sends to: a socket, or Arrow Flight through a child process."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from fusetui.sources.flight_address import SCHEMES, parse_flight
+from fusetui.sources.flight_door import Door, Folder, Mode, open_door
+from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.header import Header
+from fusetui.telemetry.sender import Sender
+
+
+class Way:
+    """One target; `address` is the real one (port 0 is replaced)."""
+
+    def __init__(self, target: str, address: str, token: str | None, door: Door | None = None) -> None:
+        self.address = address
+        self._target = target
+        self._token = token
+        self._door = door
+
+    @property
+    def trouble(self) -> str:
+        """What Flight says is wrong, one line; "" while all is well."""
+        if self._door is None or not self._door.trouble:
+            return ""
+        return f"{self.address}: {self._door.trouble}"
+
+    def sender(self, header: Header, stop: Callable[[], bool]) -> Sender:
+        """A run of rows. Raises TelemetryError when the target cannot be meant."""
+        try:
+            return Sender(self._target, header, token=self._token, label=self.address, stop=stop)
+        except ValueError as error:
+            raise TelemetryError(self.address, str(error)) from None
+
+
+@contextlib.contextmanager
+def way_out(spec: str, token: str | None, allow_remote: bool) -> Iterator[Way]:
+    """`tcp:host:port`, `unix:path`, `grpc://host:port/name` or `offer:host:port/name`. Raises TelemetryError."""
+    scheme = spec.partition(":")[0]
+    if scheme in ("tcp", "unix"):
+        yield Way(spec, spec, token)
+        return
+    if scheme not in ("offer", *SCHEMES):
+        raise TelemetryError(
+            spec, "not an address", "give tcp:HOST:PORT, unix:PATH, grpc://HOST:PORT or offer:HOST:PORT"
+        )
+    address = parse_flight(spec)
+    folder = Folder()
+    try:
+        mode: Mode = "offer" if scheme == "offer" else "push"
+        door = open_door(mode, address, folder.socket, token=token, allow_remote=allow_remote)
+        try:
+            yield Way(f"unix:{folder.socket}", str(door.address).replace("flight:", "offer:"), None, door)
+        finally:
+            door.close()
+    finally:
+        folder.remove()
