@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from fusetui.analysis.attribution.parts import GATE, PLANNED, QUEUE, REST, STAGES, TailTime
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.telemetry.header import Header
-from fusetui.triage.blame import Blame, blame_of
+from fusetui.triage.blame import OF_DRIVER, Blame, blame_of
 from fusetui.triage.finding import Bottleneck, Confidence, Severity, Stage
 from fusetui.triage.slots import Contrast, contrast_of
 
@@ -58,6 +58,12 @@ class Measures:
     def blamed(self, name: Bottleneck) -> Blame:
         """Its share, of nothing where it is not known."""
         return self.blame.get(name, _NOBODY)
+
+    def without(self, name: Bottleneck) -> int | None:
+        """p99 with the driver behind a bottleneck taken away, by the twin, ns; None: it has no part in it, or no twin."""
+        rows = () if self.causes is None else self.causes.p99.rows
+        own = [row for row in rows if OF_DRIVER[row.name] == name and row.share_ns > 0]
+        return max(own, key=lambda row: row.share_ns).without_ns if own else None
 
     def severity(self, name: Bottleneck) -> Severity:
         """Of a finding about the tail."""

@@ -61,19 +61,25 @@ def stalled_share(snapshot: Snapshot) -> Floats:
 
 
 def unplanned_share(snapshot: Snapshot) -> Floats:
-    """Share of the time of executions that no plan of their size took, by slot [S]; NaN: none carries a mapping.
+    """Share of the time of executions that no plan of their size took, by slot [S]; NaN: none carries a mapping."""
+    padded, fell = unplanned_parts(snapshot)
+    return padded + fell
 
-    All of what fell back; of what ran padded what the padding added, half where the factor is not known.
+
+def unplanned_parts(snapshot: Snapshot) -> tuple[Floats, Floats]:
+    """(what padding added, what fell back) as shares of the time of executions by slot, [S] each; NaN: no mapping.
+
+    Of what ran padded what the padding added, half where the factor is not known.
     """
     detail, slots = snapshot.mapping_detail, len(snapshot.slot_start_ns)
     by_slot = detail.time_by_slot
     if by_slot.shape[1] != slots:
-        return np.full(slots, np.nan)
+        return np.full(slots, np.nan), np.full(slots, np.nan)
     time = by_slot.sum(axis=0)
     known = time[:, :3].sum(axis=1)
     factor = detail.padding_by_slot if len(detail.padding_by_slot) == slots else np.full(slots, np.nan)
-    added = _added(factor, time)
-    return np.where(known > 0, (added * time[:, 1] + time[:, 2]) / np.maximum(known, 1.0), np.nan)
+    of = np.where(known > 0, np.maximum(known, 1.0), np.nan)
+    return _added(factor, time) * time[:, 1] / of, time[:, 2] / of
 
 
 def _added(factor: Floats, time: Floats) -> Floats:

@@ -137,6 +137,19 @@ def test_each_driver_takes_away_what_it_says(mixed: Twin) -> None:
     assert ((unpadded.mapping == GENERIC) == (unpadded.rows > 512)).all()
 
 
+def test_a_plan_for_a_larger_size_never_takes_less_than_the_largest_that_ran() -> None:
+    """Measured medians may fall towards the largest size: that is noise, and no reason to expect less of a larger."""
+    plan = Path.of([24, 32, 64, 128], [37e6, 40e6, 47e6, 38e6])
+    table = PlanTable("p", plan, Path.of([150, 200], [130e6, 210e6]))
+    config = d.without_fallback(Config((table,), lookup=Lookup((24, 32, 64, 128))))
+    at = config.tables[0].fallback.time_ns(np.array([24, 128, 150, 200]))[0]
+    assert at[:2].tolist() == [37e6, 38e6]
+    assert 38e6 < at[2] < at[3] < 47e6
+    rising = replace(table, plan=Path.of([32, 64], [10e6, 20e6]))
+    config = d.without_fallback(Config((rising,), lookup=Lookup((32, 64))))
+    assert config.tables[0].fallback.time_ns(np.array([128]))[0].tolist() == [40e6]
+
+
 def test_a_slow_core_stays_slow_without_its_queue() -> None:
     load = Load.of(np.arange(400) * 1_000_000, 1)
     config = Config((PlanTable("p", PLAN, PLAN),), cores=4, placement=Placement("round_robin"), slow=(Slow(2, 3.0),))

@@ -74,10 +74,32 @@ def test_a_bad_state_that_lasts_most_of_the_window_is_no_calm() -> None:
 def test_an_objective_is_the_budget() -> None:
     parts = noisy(5)
     assert found(parts, 100_000_000) == (None, None, "slo")
-    assert found(parts, 5_000_000)[1:] == (0.0, "slo")
+    name, at, of = found(parts, 5_000_000)
+    assert (name, of) == ("completion", "slo")
+    assert at == pytest.approx(0.0, abs=0.7)
     stages, _, _ = stage_budgets(parts, parts.sum(axis=1), np.arange(N), 100_000_000)
     assert stages[0].budget_ns == 10_000_000
     assert stages[1].budget_ns + stages[3].budget_ns == pytest.approx(100_000_000)
+
+
+def test_within_the_objective_no_stage_is_over_its_share() -> None:
+    parts = noisy(5)
+    parts[1000:, QUEUE] += 40_000_000
+    name, at, of = found(parts, 100_000_000)  # within: it is told against the calm part
+    assert (name, of) == ("runtime queue", "calm")
+    assert at == pytest.approx(10.0, abs=0.7)
+    parts[2000:, IMBALANCE] += 200_000_000
+    name, at, of = found(parts, 100_000_000)
+    assert (name, of) == ("core placement", "slo")
+    assert at == pytest.approx(20.0, abs=0.7)
+
+
+def test_the_moment_is_when_the_first_that_took_more_ended() -> None:
+    parts = noisy(7)
+    parts[2033:, QUEUE] += 400_000_000  # in the middle of a slice
+    _, at, _ = found(parts)
+    assert at is not None
+    assert 20.33 <= at < 21.0
 
 
 def test_a_short_window_tells_nothing() -> None:

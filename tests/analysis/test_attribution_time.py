@@ -55,6 +55,23 @@ def test_gate_queue_launch_and_rest_of_one_request() -> None:
     assert parts_ms(rows) == {"gate": 2.0, "queue": 3.0, "launch": 0.5, "planned": 4.0, "rest": 2.5}
 
 
+def test_what_fell_back_is_held_against_the_sizes_that_were_planned() -> None:
+    """Two phases of a request share its shape, of which one dimension of several varies."""
+    rows: Rows = []
+    for i, (tokens, mapping, took) in enumerate(
+        [(32, "planned", 2.0)] * 6
+        + [(64, "planned", 4.0)] * 6
+        + [(128, "planned", 8.0)] * 6
+        + [(200, "fallback", 50.0)]
+    ):
+        at, shape = i * 100.0, f"b=1 t={tokens} d=192 f32"
+        rows += [ran(i, at, at, at + took, stream="prefill", mapping=mapping, shape=shape),
+                 ran(i, at + took, at + took, at + took + 1, stream="decode", shape=shape),
+                 asked(i, at, at, at + took + 1, shape=shape)]  # fmt: skip
+    # A plan for 200 is on the line from 64 to 128: 12.5 ms. The decode step of the same shape takes 1.
+    assert parts_ms(rows) == pytest.approx({"planned": 13.5, "fallback": 37.5})
+
+
 def test_gaps_between_the_nodes_of_a_graph_are_launch() -> None:
     rows = [ran(1, 1, 2, 4, node=0), ran(1, 1, 5, 6, node=1), asked(1, 1, 2, 6)]
     assert parts_ms(rows) == {"queue": 1.0, "launch": 1.0, "planned": 3.0}

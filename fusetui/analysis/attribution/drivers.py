@@ -59,7 +59,7 @@ def without_burst(config: Config) -> Config:
 
 def without_fallback(config: Config) -> Config:
     """Where no plan fits, what one for the exact size would take."""
-    return _tables(config, lambda t: replace(t, fallback=t.plan))
+    return _tables(config, lambda t: replace(t, fallback=_going_on(t.plan)))
 
 
 def without_padding(config: Config) -> Config:
@@ -131,6 +131,21 @@ def _unpadded(lookup: Lookup) -> Lookup:
         return lookup
     top = lookup.captured[-1]
     return Lookup(limit=top if lookup.limit is None else min(lookup.limit, top))
+
+
+def _going_on(plan: Path) -> Path:
+    """The plan for sizes beyond its largest: where measured times fall towards that, which is noise, a line through
+    all of them goes on instead, and never below the largest's."""
+    times = plan.time_ns(plan.rows)[0]
+    if len(times) < 2 or times[-1] >= times[-2] or plan.demand.any():
+        return plan
+    slope, base = np.polyfit(plan.rows.astype(np.float64), times, 1)
+    far = 2 * int(plan.rows[-1]) + 1
+    launch = plan.time_ns(plan.rows)[1]
+    return Path.of(
+        np.append(plan.rows, far), np.append(times, max(base + slope * far, times[-1])),
+        launch_ns=np.append(launch, launch[-1]), output_ns=plan.output_ns, name="planned",
+    )  # fmt: skip
 
 
 def _launched(path: Path) -> Path:

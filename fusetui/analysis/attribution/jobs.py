@@ -1,4 +1,4 @@
-"""Why executions took as long as they did: against their like, per job (the executions of one request on one core)."""
+"""Why executions took as long as they did: against their like, per job (of one request on one core and stream)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def excess_of(ran: Work, place: Ints, device: Ints, beside: Floats, shape_words:
 def _jobs(rows: Columns, service: Ints, device: Ints, place: Ints) -> _Jobs:
     mapping = np.broadcast_to(rows.mapping, len(rows)).astype(np.int64)
     request = _numbered(rows.request)
-    by_request = dense(request, rows.host, rows.place, rows.shape, mapping)
+    by_request = dense(request, rows.host, rows.place, rows.stream, rows.shape, mapping)
     # Without a request, a launch of its own begins another job and the nodes of a graph go on with it.
     nobody = rows.request == NULL
     of = by_request

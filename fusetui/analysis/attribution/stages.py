@@ -29,31 +29,39 @@ def stage_budgets(
     Items are cut in time order into slices of equal numbers. A slice is what its slowest twentieth spent in each
     stage, on average. Calm slices are the quarter with the shortest tails; a budget is their median and six spreads
     from slice to slice (a tenth of the latency at least, so that nothing is found in what takes next to nothing), or
-    with an objective that objective shared out as they spend it, at least a tenth. A stage has left its budget in the
-    first of two slices in a row above it. Of several that left at once it is the one furthest over.
+    with an objective that objective shared out as they spend it, at least a tenth: of a slice within the objective no
+    stage is over, and where all are, what left its calm budget is told. A stage has left its budget in the first of two slices in a row above it, when the
+    first of its slowest that took more ended. Of several that left at once it is the one furthest over.
     """
     slices = min(len(latency) // PER_SLICE, MOST_SLICES)
     budget_of: BudgetOf = "calm" if slo_ns is None else "slo"
     if slices < MIN_SLICES:
         return (), None, budget_of
-    spent, began = _slices(parts, latency, end, slices)
+    spent, slow, which = _slices(parts, latency, end, slices)
     budget = _budget(spent, slo_ns)
     over = spent > budget
+    if slo_ns is not None:
+        over &= spent.sum(axis=1, keepdims=True) > slo_ns
     stays = over[:-1] & over[1:]
     left = np.where(stays.any(axis=0), stays.argmax(axis=0), slices)
-    found = tuple(
-        StageBudget(float(budget[i]), float(spent[:, i].max()), int(began[left[i]]) if left[i] < slices else None)
-        for i in range(len(STAGES))
-    )
+
+    def left_ns(stage: int) -> int | None:
+        """When the first of the slowest that took more ended, in the slice in which the stage left."""
+        there = slow[which == left[stage]]
+        took = parts[there][:, [part for part, of in enumerate(STAGE_OF) if of == stage]].sum(axis=1)
+        return int(end[there][took > budget[stage]].min()) if there.size else None
+
+    found = tuple(StageBudget(float(budget[i]), float(spent[:, i].max()), left_ns(i)) for i in range(len(STAGES)))
     first = int(left.min())
     if first == slices:
-        return found, None, budget_of
+        calm = stage_budgets(parts, latency, end, None) if slo_ns is not None else None
+        return calm if calm is not None and calm[1] is not None else (found, None, budget_of)
     excess = np.where(left == first, spent[first : first + PERSISTS].mean(axis=0) - budget, -np.inf)
     return found, int(excess.argmax()), budget_of
 
 
-def _slices(parts: Ints, latency: Ints, end: Ints, slices: int) -> tuple[Floats, Ints]:
-    """([slices, STAGES] mean ns of the slowest, (slices,) first end)."""
+def _slices(parts: Ints, latency: Ints, end: Ints, slices: int) -> tuple[Floats, Ints, Ints]:
+    """([slices, STAGES] mean ns of the slowest, (s,) where those are among the items, (s,) of which slice)."""
     order = np.argsort(end, kind="stable")
     edges = np.arange(slices + 1) * len(order) // slices
     which = np.repeat(np.arange(slices), np.diff(edges))
@@ -65,7 +73,7 @@ def _slices(parts: Ints, latency: Ints, end: Ints, slices: int) -> tuple[Floats,
     spent = np.zeros((slices, len(STAGES)))
     for part, stage in enumerate(STAGE_OF):
         spent[:, stage] += np.bincount(which[slow], parts[rows, part], slices) / n
-    return spent, end[order][edges[:-1]]
+    return spent, rows, which[slow]
 
 
 def _budget(spent: Floats, slo_ns: int | None) -> Floats:

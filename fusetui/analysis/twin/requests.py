@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from fusetui.analysis.arrays import Bools, Ints
+from fusetui.analysis.shapesizes import OUTPUT, named_sizes, product
 from fusetui.telemetry.schema import MAPPINGS, SCHEMA
 
 if TYPE_CHECKING:
     import polars as pl
 
 ABSENT: Final = -1
-_SIZE = re.compile(r"([A-Za-z_]\w*)=(\d{1,12})\Z")
-_OUTPUT: Final = "output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +142,13 @@ def sizes_of(shapes: Sequence[str], weights: Ints) -> tuple[Ints, Ints]:
 
     Where none varies it is the product of all that are named. Keys without named dimensions count as 1.
     """
-    parsed = [{m[1]: int(m[2]) for word in key.split() if (m := _SIZE.match(word))} for key in shapes]
+    parsed = [named_sizes(key) for key in shapes]
     values: dict[str, Counter[int]] = {}
     for dims, weight in zip(parsed, weights.tolist(), strict=True):
         for name, size in dims.items():
             values.setdefault(name, Counter())[size] += weight
-    varies = {name for name, sizes in values.items() if len(sizes) > 1 and name != _OUTPUT}
-    tokens = [_product(size for name, size in d.items() if name in varies) for d in parsed]
+    varies = {name for name, sizes in values.items() if len(sizes) > 1 and name != OUTPUT}
+    tokens = [product(size for name, size in d.items() if name in varies) for d in parsed]
     if not varies:
-        tokens = [_product(size for name, size in d.items() if name != _OUTPUT) for d in parsed]
-    return np.array(tokens, np.int64), np.array([d.get(_OUTPUT, 0) for d in parsed], np.int64)
-
-
-def _product(sizes: Iterable[int]) -> int:
-    total = 1
-    for size in sizes:
-        total = min(total * size, 1 << 40)
-    return total
+        tokens = [product(size for name, size in d.items() if name != OUTPUT) for d in parsed]
+    return np.array(tokens, np.int64), np.array([d.get(OUTPUT, 0) for d in parsed], np.int64)

@@ -8,14 +8,18 @@ from typing import Final
 import numpy as np
 
 from fusetui.triage.counters import counters
-from fusetui.triage.finding import Fact
-from fusetui.triage.measures import Measures
+from fusetui.triage.blame import OF_DRIVER
+from fusetui.triage.finding import Bottleneck, Fact
+from fusetui.triage.measures import NAMED, Measures
 from fusetui.triage.rule import Seen
 from fusetui.triage.rules.before_after import MOVED, baseline_rule, both_sides, change, said
 from fusetui.triage.rules.power import fallen
+from fusetui.triage.slots import unplanned_share
 from fusetui.triage.text import name, num, pct
 
 WRONG: Final = 0.3
+SHOWS: Final = 0.02
+"""Share of the slowest's time, or of busy time in slow slots above calm ones, from which rows show a driver at all."""
 
 
 def _groups(m: Measures) -> Iterator[Seen]:
@@ -76,7 +80,49 @@ def _mix(m: Measures) -> Iterator[Seen]:
     )  # fmt: skip
 
 
+def _cause(m: Measures) -> Iterator[Seen]:
+    """A driver that the model blames for the tail, and of which the rows show nothing more where the tail is."""
+    at = None if m.causes is None else m.causes.p99 if m.causes.p99.named else m.causes.p95
+    row = None if at is None else next((row for row in at.rows if row.name == at.named), None)
+    if m.causes is None or at is None or row is None or row.share_ns < NAMED * at.all_ns:
+        return
+    bottleneck = OF_DRIVER[row.name]
+    seen = _measured(m, bottleneck)
+    if seen is None or seen >= SHOWS:
+        return
+    largest = max(m.blame, key=lambda of: m.blame[of].time)
+    yield Seen(
+        f"the model blames {row.name} for {pct(row.share_ns / at.all_ns)} of p{at.q * 100:g}, the rows do not show it:"
+        f" {pct(seen)} more of it where the tail is"
+        + (f"; they show {largest}, {pct(m.blame[largest].time)}" if m.blame[largest].time >= NAMED else ""),
+        "warn" if m.trouble else "info", "sure", f"measured beside modelled; {m.causes.fit}",
+        (Fact(f"share of p{at.q * 100:g}, modelled", row.share_ns / at.all_ns, "share"),
+         Fact("more of it where the tail is, measured", seen, "share", ("mapping", "start_ns", "end_ns"))),
+        subject=row.name, contradicts=(f"{bottleneck}/tail",),
+    )  # fmt: skip
+
+
+def _measured(m: Measures, of: Bottleneck) -> float | None:
+    """By how much the rows show more of it where the tail is: of the slowest's time, or of busy time in slow slots.
+
+    None where no row could show it.
+    """
+    shown = m.blamed(of).time
+    if of == "fallback":
+        rose = m.contrast and m.contrast.of(unplanned_share(m.snapshot))
+        return max(shown, rose[0] - rose[1]) if rose else None
+    if of == "imbalance":
+        rose = m.contrast and m.contrast.of(m.snapshot.cores.lambda_by_slot)
+        return max(shown, rose[0] - rose[1]) if rose else None
+    return shown if of in ("queueing", "batching") else None
+
+
 RULES: Final = (
+    baseline_rule(
+        "cause", _cause, "causes, tail_time, mapping_detail.time_by_slot, cores.lambda_by_slot",
+        "which of the two is right: the model may see what waits behind, or may be wrong",
+        "look at the rows of the slow slots; run once without the driver", "",
+    ),
     baseline_rule(
         "groups", _groups, "groups of the plan, measured", "that another plan is better",
         "look at that group's residual over time", "group",

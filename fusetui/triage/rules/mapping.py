@@ -9,9 +9,9 @@ import numpy as np
 
 from fusetui.analysis.columns import OTHERS
 from fusetui.triage.finding import Fact
-from fusetui.triage.measures import NAMED, Measures
+from fusetui.triage.measures import MOST, NAMED, Measures
 from fusetui.triage.rule import Rule, Seen
-from fusetui.triage.slots import unplanned_share
+from fusetui.triage.slots import unplanned_parts, unplanned_share
 from fusetui.triage.text import many, name, ns, num, pct, since, tail_text
 from fusetui.triage.where import equals, joined
 
@@ -33,19 +33,22 @@ def _tail(m: Measures) -> Iterator[Seen]:
     confidence, why = m.confidence("fallback")
     start = m.since("compile plan")
     rose = m.contrast and m.contrast.of(unplanned_share(m.snapshot))
-    more = (
-        ""
-        if not rose
-        else f", it accounts for {pct(rose[0])} of the time in slow slots and {pct(rose[1])} in calm ones"
-    )
-    padded = (mapping.adapted or 0.0) > (mapping.fallback or 0.0)
+    padded, behind, model = _padded(m), m.blamed("queueing").time, m.without("fallback")
     what = "padded to a larger plan" if padded else "on the generic path"
     yield Seen(
-        f"no plan fits what came: work {what}{more}; {tail_text(m)}{since(m, start)}",
+        f"no plan fits what came: work {what}"
+        + (f", {pct(rose[0])} of the busy time in slow slots and {pct(rose[1])} in calm ones" if rose else "")
+        + (f"; the tail waits in the queue behind it ({pct(behind)})" if behind >= MOST else "")
+        + f"; {tail_text(m)}{since(m, start)}"
+        + (f", by the model {ns(model)} without it" if model is not None else ""),
         m.severity("fallback"),
         confidence,
         why,
         (
+            *(() if not rose else (
+                Fact("share of busy time without a plan of its size, slow slots", rose[0], "share", _MAP),
+                Fact("the same, calm slots", rose[1], "share", _MAP),
+            )),
             Fact("share of executions that fell back", mapping.fallback, "share", ("mapping",)),
             Fact("share of executions that ran adapted", mapping.adapted, "share", ("mapping",)),
             Fact("share of the slowest's latency, the wait behind it left out", blame.time, "share", _MAP),
@@ -54,6 +57,33 @@ def _tail(m: Measures) -> Iterator[Seen]:
         blame.cause,
         filter=PADDED if padded else FELL,
         since_ns=start,
+        fix=_fix(m, padded),
+    )  # fmt: skip
+
+
+def _padded(m: Measures) -> bool:
+    """Whether padding took more of the time than the generic path did, in the slots of the tail where those differ."""
+    padded, fell = unplanned_parts(m.snapshot)
+    if m.contrast is not None and (more := m.contrast.of(padded)) and (most := m.contrast.of(fell)):
+        return more[0] > most[0]
+    return float(np.nansum(padded)) > float(np.nansum(fell))
+
+
+def _fix(m: Measures, padded: bool) -> str:
+    """What to plan: the sizes that took most of the time without a plan; "" where no row names a size."""
+    detail = m.snapshot.mapping_detail
+    time = detail.time_ns[:, 1 if padded else 2] if len(detail.shapes) else np.zeros(0)
+    most = [
+        i for i in np.argsort(-time, kind="stable").tolist() if time[i] > 0 and detail.shapes[i] not in ("", OTHERS)
+    ]
+    if not most:
+        return ""
+    sizes = " and ".join(name(detail.shapes[i]) for i in most[:2])
+    share = time[most[:2]].sum() / time.sum()
+    batch, largest = detail.batch_by_slot, detail.largest_planned
+    over = largest is not None and bool((np.nan_to_num(batch) > largest).any())
+    return f"add a plan for {sizes} ({pct(share)} of that time)" + (
+        f", or hold batches to {largest}, the largest planned" if over else ""
     )
 
 
@@ -100,6 +130,7 @@ def _silent(m: Measures) -> Iterator[Seen]:
         ),
         cause=max(m.blamed("fallback").cause, of_time),
         filter=FELL,
+        fix=_fix(m, padded=False),
     )
 
 
