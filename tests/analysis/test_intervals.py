@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from fusetui.analysis.intervals import (
     dependence,
     mean_ratio,
+    mean_ratio_of,
     needed_n,
     quantile_interval,
     quantile_ratio,
@@ -23,6 +25,7 @@ from fusetui.analysis.intervals import (
 from fusetui.analysis.intervals.beta import beta_cells
 from fusetui.analysis.intervals.harrell_davis import harrell_davis, log_error
 from fusetui.analysis.intervals.ordered import resampled
+from fusetui.analysis.intervals.student import t_reach
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 3), (5, 1), (9, 2), (19, 6)])
@@ -161,10 +164,10 @@ def test_shift_function_of_a_tail_that_grew() -> None:
 
 
 def test_means_by_hand() -> None:
-    """1..5 before, 2..6 after: means 3 and 4, both with variance 2.5: 1 ± 1.96 · sqrt(2 · 2.5 / 5)."""
+    """1..5 before, 2..6 after: means 3 and 4, both with variance 2.5: 1 ± t(8) · sqrt(2 · 2.5 / 5)."""
     ratio = mean_ratio((5, 5), (15, 20), (55, 90))
     assert (ratio.before, ratio.after, ratio.ratio) == (3, 4, pytest.approx(4 / 3))
-    assert (ratio.shift_low, ratio.shift_high) == pytest.approx((1 - 1.959964, 1 + 1.959964), abs=1e-5)
+    assert (ratio.shift_low, ratio.shift_high) == pytest.approx((1 - 2.306004, 1 + 2.306004), abs=1e-5)
     assert mean_ratio((4, 5), (15, 20), (55, 90)).low is None
 
 
@@ -174,3 +177,27 @@ def test_shares_by_hand() -> None:
     assert share_interval(0, 50)[0] == 0.0
     ratio = share_ratio((48, 56), (80, 70))
     assert (ratio.shift_low, ratio.shift_high) == pytest.approx((0.0524, 0.3339), abs=1e-4)
+
+
+def test_a_mean_that_few_values_make_up_has_no_interval() -> None:
+    few, many = np.ones(1000), np.ones(1000)
+    few[:3], many[:30] = 1e6, 1e6
+    found = mean_ratio_of(few, few)
+    assert (found.why, found.low, found.before) == (
+        "a few of the largest values make up the mean", None, pytest.approx(3000.997)
+    )  # fmt: skip
+    assert mean_ratio_of(many, many).why == ""
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 19, 100, 10_000_000])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_students_t_holds_its_level(level: float, freedom: int) -> None:
+    """The density, integrated by the trapezium rule in the angle: t = sqrt(n) tan(a) makes it cos(a)^(n-1)."""
+    reach = t_reach(level, freedom)
+    if freedom > 1000:
+        assert reach == pytest.approx(NormalDist().inv_cdf((1 + level) / 2))
+        return
+    angles = np.linspace(-np.pi / 2, np.pi / 2, 200_001)
+    density = np.cos(angles) ** (freedom - 1)
+    inside = density[np.abs(np.tan(angles)) * np.sqrt(freedom) <= reach].sum() / density.sum()
+    assert inside == pytest.approx(level, abs=1e-4)

@@ -12,16 +12,22 @@ import csv
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from fusetui.analysis.changepoint.e_divisive import change_points
 from fusetui.analysis.changepoint.page_hinkley import PageHinkley
 from fusetui.analysis.changepoint.series import log_p95, nearest_rank_of, tail_share
+from fusetui.analysis.compare import compare
 from fusetui.analysis.compare.moves import moves_of
-from fusetui.analysis.expression.rows import Rows
-from fusetui.analysis.intervals import quantile_ratio, too_small
+from fusetui.analysis.expression.rows import Rows, Scope, rows_of
+from fusetui.analysis.intervals import dependence, quantile_ratio, too_small
+from fusetui.commands.progress import finish_reading
+from fusetui.importers.open import open_capture
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import build_batch
 
@@ -171,10 +177,122 @@ def same(repeats: int) -> None:
         print(f"  {name:16} latency said to move {any_latency}/{repeats}, anything {any_at_all}/{repeats}", flush=True)
 
 
+CAPTURES = {
+    "ONNX Runtime, block": "local/ort/ort_block_all_mixed.json",
+    "ONNX Runtime, conv": "local/ort/ort_conv_off_mixed.json",
+    "torch, training step": "local/torch/torch_train_step_with_stack.json.gz",
+    "torch, CUDA profile": "kineto/pytorch__kineto__worker0.1623143089861.pt.trace.json.gz",
+    "BurstGPT, scale 100": "serving/liao4s__BurstGPT_test__detail_log_scale100_prompt500.json",
+    "BurstGPT, scale 1000": "serving/liao4s__BurstGPT_test__detail_log_scale1000_prompt500.json",
+}
+BLOCKS = 20
+"""Of a resampling, where neighbours are alike: what is further apart than a block is taken as unrelated."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """What is drawn: requests with the executions that served them, or executions alone, in the order of begin.
+
+    rows   [units + 1] where the rows of each begin in `table`; gap_ns [units] to the begin of the next
+    block  units that are drawn together: 1 where neighbours are not alike
+    """
+
+    table: pa.Table
+    rows: np.ndarray
+    begin_ns: np.ndarray
+    gap_ns: np.ndarray
+    block: int
+
+
+def units_of(path: Path) -> Units:
+    trace = open_capture([path], memory_bytes=1 << 28)
+    try:
+        finish_reading(trace)
+        scope = rows_of(trace).scope()
+    finally:
+        trace.close()
+    table = pa.Table.from_batches(scope.batches).unify_dictionaries()
+    request = table["request"].fill_null(-1).to_numpy()
+    asked = scope.latency_of == "request" and len(scope.requests) >= 20
+    kind = table["kind"].cast(pa.string()).to_numpy(zero_copy_only=False)
+    keep = np.isin(kind, ["execution", "request"]) & (request >= 0) if asked else kind == "execution"
+    table, request = table.filter(pa.array(keep)), request[keep]
+    begin = np.minimum(*(table[name].fill_null(1 << 62).to_numpy() for name in ("enqueue_ns", "start_ns")))
+    unit = np.unique(request, return_inverse=True)[1] if asked else np.arange(len(table))
+    first = np.full(unit.max() + 1, 1 << 62)
+    np.minimum.at(first, unit, begin)
+    rank = np.empty_like(first)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    order = np.argsort(rank[unit], kind="stable")
+    n = len(first)
+    begin_ns = np.sort(first)
+    gap_ns = np.diff(begin_ns, append=begin_ns[-1] + (begin_ns[-1] - begin_ns[0]) // max(n - 1, 1))
+    worth = max(dependence(scope.items.latency, q) for q in (0.5, 0.95))
+    edges = np.searchsorted(rank[unit][order], np.arange(n + 1))
+    return Units(table.take(pa.array(order)), edges, begin_ns, gap_ns, max(n // BLOCKS, 1) if worth > 1.5 else 1)
+
+
+def drawn(units: Units, rng: np.random.Generator) -> Scope:
+    """As many units anew, in blocks, with the gaps that they had."""
+    n = len(units.begin_ns)
+    starts = rng.integers(0, n, -(-n // units.block))
+    chosen = ((starts[:, None] + np.arange(units.block)) % n).ravel()[:n]
+    begin = np.cumsum(units.gap_ns[chosen]) + 10**15
+    counts = units.rows[chosen + 1] - units.rows[chosen]
+    place = np.repeat(np.arange(n), counts)
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    table = units.table.take(pa.array(units.rows[chosen][place] + within))
+    shift = pa.array((begin - units.begin_ns[chosen])[place])
+    for name in ("enqueue_ns", "start_ns", "end_ns"):
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, table.schema.field(at), pc.add(table[name], shift))
+    at = table.schema.get_field_index("request")
+    if table["request"].null_count < len(table):
+        table = table.set_column(at, table.schema.field(at), [pa.array(place.astype(np.int64))])
+    return Rows(table.combine_chunks().to_batches(), Header(clock="trace")).scope()
+
+
+def real(repeats: int) -> None:
+    corpus = os.environ.get("FUSETUI_CORPUS")
+    if not corpus:
+        print("FUSETUI_CORPUS is not set: no real captures")
+        return
+    print(
+        f"SAME AGAINST SAME, REAL CAPTURES: both sides drawn anew, {repeats} times; flags per 1,000 (nominal 50 each)"
+    )
+    for name, file in CAPTURES.items():
+        units = units_of(Path(corpus) / "traces" / file)
+        rng = np.random.default_rng(6)
+        flags = dict.fromkeys(
+            ("verdict", "any duration", "like for like", "parts", "parts of the tail", "kernels", "left"), 0
+        )
+        judged: set[str] = set()
+        for seed in range(repeats):
+            made = compare(drawn(units, rng), drawn(units, rng), seed=seed)
+            judged |= set(made.judged)
+            flags["verdict"] += made.verdict in ("slower", "faster", "mixed")
+            flags["any duration"] += any(move.moved for move in made.moves)
+            flags["like for like"] += bool(made.alike and made.alike[0].moved)
+            flags["parts"] += any(row.ratio.moved for row in made.parts if row.cohort == "all")
+            flags["parts of the tail"] += any(row.ratio.moved for row in made.parts if row.cohort == "tail")
+            flags["kernels"] += any(row.moved for row in made.kernels)
+            flags["left"] += made.left is not None
+        told = ", ".join(f"{what} {n / repeats * 1000:.0f}" for what, n in flags.items())
+        n, levels = len(units.begin_ns), " ".join(sorted(judged))
+        print(f"  {name:22} n {n:5}, blocks of {units.block:3}, judged {levels}: {told}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=300)
-    parts = {"coverage": coverage, "dependent": dependent, "flags": flags, "confirm": confirm, "same": same}
+    parts = {
+        "coverage": coverage,
+        "dependent": dependent,
+        "flags": flags,
+        "confirm": confirm,
+        "same": same,
+        "real": real,
+    }
     parser.add_argument("--only", choices=sorted(parts))
     args = parser.parse_args()
     for name, part in parts.items():

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -19,10 +18,12 @@ from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.columns import NULL
 from fusetui.analysis.expression.rows import Scope
 from fusetui.analysis.intervals import dependence_of_mean
+from fusetui.analysis.intervals.student import t_reach
 
+BATCHES: Final = 10
+"""Of time, of which the error is: long enough that what is alike falls into the same one."""
 MIN_ITEMS: Final = 3
 """Of a stratum, on each side."""
-_NORMAL: Final = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,30 +58,55 @@ class _Strata:
 
 def alike_of(before: Scope, after: Scope, *, level: float = 0.95) -> list[Alike]:
     """All together first, then the strata, most items first; [] without two strata on both sides."""
-    old, new = _strata(before), _strata(after)
-    names = set(old.words) & set(new.words) - {""}
-    strata = [(name, old.of(name), new.of(name)) for name in sorted(names)]
-    strata = [row for row in strata if min(row[1].size, row[2].size) >= MIN_ITEMS]
+    sides = [_strata(before), _strata(after)]
+    names = set(sides[0].words) & set(sides[1].words) - {""}
+    every = [(name, sides[0].of(name), sides[1].of(name)) for name in sorted(names)]
+    strata = [row for row in every if min(row[1].size, row[2].size) >= MIN_ITEMS]
     if len(strata) < 2:
         return []
     moved = np.array([b.mean() - a.mean() for _, a, b in strata])
-    error2 = np.array([a.var(ddof=1) / a.size + b.var(ddof=1) / b.size for _, a, b in strata])
     weight = np.array([a.size * b.size / (a.size + b.size) for _, a, b in strata])
     weight /= weight.sum()
-    worth = math.sqrt(max(_worth(old), _worth(new)))
+    used = [name for name, _, _ in strata]
+    errors = [_error(side, used, weight) for side in sides]
     total = _row("", sum(a.size for _, a, _ in strata), sum(b.size for _, _, b in strata),
-                 float(weight @ moved), math.sqrt(float(weight**2 @ error2)) * worth, level)  # fmt: skip
+                 float(weight @ moved), math.hypot(*(error for error, _ in errors)),
+                 t_reach(level, min(free for _, free in errors)))  # fmt: skip
     strict = 1.0 - (1.0 - level) / len(strata)
-    rows = [
-        _row(name, a.size, b.size, float(d), math.sqrt(float(e)) * worth, strict)
-        for (name, a, b), d, e in zip(strata, moved, error2, strict=True)
-    ]
+    worth = [max(_worth(side), 1.0) for side in sides]
+    rows = []
+    for (name, a, b), shift in zip(strata, moved.tolist(), strict=True):
+        error = math.hypot(*(s.std(ddof=1) / math.sqrt(s.size / w) for s, w in zip((a, b), worth, strict=True)))
+        rows.append(_row(name, a.size, b.size, shift, error, t_reach(strict, min(a.size, b.size) - 1)))
     return [total, *sorted(rows, key=lambda row: (-row.n_before - row.n_after, row.name))]
 
 
-def _row(name: str, n: int, m: int, moved: float, error: float, level: float) -> Alike:
-    reach = _NORMAL.inv_cdf((1.0 + level) / 2.0) * error
+def _row(name: str, n: int, m: int, moved: float, error: float, times: float) -> Alike:
+    reach = min(times * error, 700.0)
     return Alike(name, n, m, *(math.exp(x) for x in (moved, moved - reach, moved + reach)))
+
+
+def _error(side: _Strata, names: list[str], weight: Floats) -> tuple[float, float]:
+    """(error of the weighted mean of the strata of one side, degrees of freedom).
+
+    Of what each item adds to it, its weight times what is left of it beside its stratum: summed in batches of time, so
+    that neighbours that are alike count, whatever their strata; by item where that says more.
+    """
+    place = np.array([names.index(word) if word in names else -1 for word in side.words], np.int64)
+    of = place[side.where]
+    known = of >= 0
+    of, logs = of[known], side.logs[known]
+    n = np.bincount(of, minlength=len(names)).astype(np.float64)
+    left = logs - (np.bincount(of, logs, len(names)) / n)[of]
+    adds = weight[of] / n[of] * left * np.sqrt(n / (n - 1.0))[of]
+    alone = float(adds @ adds)
+    free = max(float(of.size - len(names)), 1.0)
+    if of.size < 4 * BATCHES:
+        return math.sqrt(alone), free
+    edges = np.arange(BATCHES) * of.size // BATCHES
+    sums = np.add.reduceat(adds, edges)
+    batched = float(sums @ sums) * BATCHES / (BATCHES - 1.0)
+    return (math.sqrt(batched), BATCHES - 1.0) if batched > alone else (math.sqrt(alone), free)
 
 
 def _worth(strata: _Strata) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from fusetui.analysis.arrays import Floats, Ints
 from fusetui.analysis.columns import NULL
 from fusetui.analysis.expression.rows import Scope
-from fusetui.analysis.intervals import Ratio, mean_ratio
+from fusetui.analysis.intervals import Ratio, dependence_of_mean, mean_ratio
 
 MIN_REQUESTS: Final = 5
 
@@ -46,6 +46,7 @@ class _Sums:
     time2: Floats
     each2: Floats
     requests: int
+    worth: float
 
 
 def kernels_of(before: Scope, after: Scope, *, level: float = 0.95) -> list[KernelMove]:
@@ -69,17 +70,19 @@ def _move(
     count = (int(old.launches[i]), int(new.launches[i]))
     time = (float(old.time[i]), float(new.time[i]))
     each2 = (float(old.each2[i]), float(new.each2[i]))
-    each = mean_ratio(count, time, each2, level=level)
+    worth = (old.worth, new.worth)
+    each = mean_ratio(count, time, each2, level=level, worth=worth)
     if requests is None:
         launches, total = _plain(float(count[0]), float(count[1])), _plain(*time)
-        moved = mean_ratio(count, time, each2, level=strict).moved
+        moved = mean_ratio(count, time, each2, level=strict, worth=worth).moved
         return KernelMove(name, "trace", launches, total, each, moved)
     launches = mean_ratio(
         requests, (float(count[0]), float(count[1])), (float(old.launches2[i]), float(new.launches2[i])), level=level
     )
     squares = (float(old.time2[i]), float(new.time2[i]))
-    total = mean_ratio(requests, time, squares, level=level)
-    return KernelMove(name, "request", launches, total, each, mean_ratio(requests, time, squares, level=strict).moved)
+    total = mean_ratio(requests, time, squares, level=level, worth=worth)
+    moved = mean_ratio(requests, time, squares, level=strict, worth=worth).moved
+    return KernelMove(name, "request", launches, total, each, moved)
 
 
 def _plain(before: float, after: float) -> Ratio:
@@ -107,7 +110,13 @@ def _sums(scope: Scope, ids: dict[str, int]) -> _Sums:
         launches2, time2 = _squares(name, request, service, k)
     else:
         n, launches2, time2 = 0, np.zeros(k), np.zeros(k)
-    return _Sums(launches.astype(np.float64), time.astype(np.float64), launches2, time2, each2, n)
+    counted = (launches.astype(np.float64), time.astype(np.float64), launches2, time2, each2)
+    return _Sums(*counted, requests=n, worth=_worth(name, service, counted[1] / np.maximum(counted[0], 1.0)))
+
+
+def _worth(name: Ints, service: Floats, mean: Floats) -> float:
+    """How many launches an independent one is worth, of all kernels together: each beside the mean of its name."""
+    return dependence_of_mean(service / np.maximum(mean, 1.0)[name]) if service.size else 1.0
 
 
 def _squares(name: Ints, request: Ints, service: Floats, k: int) -> tuple[Floats, Floats]:

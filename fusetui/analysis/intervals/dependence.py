@@ -12,7 +12,7 @@ import numpy as np
 
 from fusetui.analysis.intervals.values import Values
 
-_BATCHES: Final = 20
+BATCHES: Final = 20
 _LEAST: Final = 200
 """Below this there are too few batches of any length to tell."""
 
@@ -37,6 +37,6 @@ def dependence_of_mean(values: Values) -> float:
 
 
 def _growth(values: Values, spread: float) -> float:
-    size = values.size // _BATCHES
-    means = values[: size * _BATCHES].reshape(_BATCHES, size).mean(axis=1)
+    size = values.size // BATCHES
+    means = values[: size * BATCHES].reshape(BATCHES, size).mean(axis=1)
     return max(1.0, float(means.var(ddof=1)) * size / spread)
