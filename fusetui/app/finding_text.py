@@ -57,6 +57,12 @@ def slice_text(part: Slice, clock: str) -> str:
     return f"{' to '.join(ends)}{', ' if part.filter else ''}{part.filter}"
 
 
+def by_model(finding: Finding, causes: Causes | None) -> bool:
+    """Whether its place is the model's word, not a measured share: the twin named a cause, and this is one."""
+    named = causes is not None and bool(causes.p95.named or causes.p99.named)
+    return named and finding.bottleneck is not None and finding.cause is not None
+
+
 def in_verdict(finding: Finding, causes: Causes | None) -> str:
     """`queueing on prefill (41 % of the tail; without it ≈ 39.0 ms), runtime queue`."""
     kind = "" if finding.subject_kind == "stream" else f"{finding.subject_kind} "

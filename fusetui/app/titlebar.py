@@ -73,6 +73,7 @@ def title_fields(frame: Frame, glyphs: Glyphs, brief: bool) -> list[Field]:
         lag_s = snapshot.health.lag_ns / 1e9
         fields.append(Field(f"lag {fmt.age(lag_s):>4}", Ink.WARN if lag_s > 5 else Ink.FG, 5))
     fields.append(_lost(snapshot, glyphs))
+    fields += _alerts(frame, glyphs)
     if frame.recording_failed:
         why = frame.recording_failed.partition(": ")[2]
         fields.append(Field(f"{glyphs.warn} {fmt.clip(why, 48)}", Ink.BREACH, 0))
@@ -112,6 +113,17 @@ def _lost(snapshot: Snapshot, glyphs: Glyphs) -> Field:
         return Field("lost 0", Ink.FG, 3)
     amount = f"{fmt.count(rows).strip()}" if rows else f"{fmt.count(lost).strip()} batches"
     return Field(f"{glyphs.warn} lost {amount}", Ink.WARN, 0)
+
+
+def _alerts(frame: Frame, glyphs: Glyphs) -> list[Field]:
+    """How many are raised, or why nobody watches them."""
+    seen = frame.watched
+    if seen is None:
+        return []
+    if seen.problem:
+        return [Field(f"{glyphs.warn} alerts: {fmt.clip(seen.problem, 40)}", Ink.WARN, 2)]
+    n = sum(state.raised_ns is not None for state in seen.alerts)
+    return [Field(f"{glyphs.warn} {n} alert{'s' * (n > 1)}", Ink.BREACH, 0)] if n else []
 
 
 def _window(ns: int) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 
 from fusetui.analysis.snapshot import Snapshot, Tail
 from fusetui.app import fmt
-from fusetui.app.finding_text import in_verdict
+from fusetui.app.finding_text import by_model, in_verdict
+from fusetui.app.gauges import in_words, only_counters
 
 if TYPE_CHECKING:
     from fusetui.analysis.attribution.causes import Causes
@@ -46,13 +47,15 @@ def verdict(snapshot: Snapshot | None, triage: Triage | None = None, causes: Cau
     if snapshot is None or finding is None or _trouble(snapshot) is not None:
         return says
     severity, head = _headline(snapshot, snapshot.header.slo_ns)
+    model = "model: " if by_model(finding, causes) else ""
     losses = "".join(f"; {loss}" for loss in _losses(snapshot))
     first = says.first_stage if says.first_stage is not None else _first_stage(snapshot)
     if severity == "breach":
-        text = f"{head}: {in_verdict(finding, causes)}{losses}"
+        text = f"{head}: {model}{in_verdict(finding, causes)}{losses}"
         return replace(says, text=text, first_stage=first, finding=finding)
     told = finding.sentence if finding.bottleneck is None else f"{finding.sentence}{_where(snapshot, finding)}"
-    return Verdict("breach" if finding.severity == "breach" else "warn", f"{told}; {head}{losses}", first, finding)
+    severity = "breach" if finding.severity == "breach" else "warn"
+    return Verdict(severity, f"{model}{told}; {head}{losses}", first, finding)
 
 
 def top_finding(triage: Triage | None) -> Finding | None:
@@ -160,7 +163,7 @@ def _nothing(snapshot: Snapshot) -> str:
     waiting = (snapshot.open_waiting or 0) + (snapshot.open_running or 0)
     if waiting:
         return f"nothing finished in this window; {waiting} still open"
-    return "no executions and no requests in this window"
+    return in_words(snapshot) if only_counters(snapshot) else "no executions and no requests in this window"
 
 
 def _noun(snapshot: Snapshot) -> str:

@@ -9,12 +9,12 @@ from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.spark import draw_spark
 from fusetui.app.charts.table import Column, draw_header, draw_row, layout
+from fusetui.app.gauges import stale_rows, value_text
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import DATA, Ink
 from fusetui.app.panes.common import shown
 
 _SPARK = 2
-_SECONDS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _COLUMNS = (
     Column("counter", 15, grow=True),
     Column("of", 5, priority=2),
@@ -29,6 +29,8 @@ class CountersPane(ListPane):
     HELP = """Counters that the source sends: the latest value, the largest in the window, and the mean per slot.
 
 Columns   kind = counter, name, value, unit, device
+stale     nothing came for three times as long as it usually takes; an upper bound ends where its lower one goes on: the
+          quantile is in the last bucket then
 Shape     each counter on its own scale from 0 to its largest value; a blank is a slot without a value
 Blind to  what happened between two readings."""
     head_lines = 1
@@ -45,15 +47,18 @@ Blind to  what happened between two readings."""
         return [f"{row.name} {row.device}" for row in snapshot.counter_rows]
 
     def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
-        rows, keys = snapshot.counter_rows, self.keys(snapshot)
+        rows, keys, stale = snapshot.counter_rows, self.keys(snapshot), stale_rows(snapshot.counter_rows)
         rows_shown = self.in_view(keys, canvas.height - 1)
         places = layout(_COLUMNS, canvas.width)
         draw_header(canvas, 0, _COLUMNS, places)
         spark = next(((x, cells) for i, x, cells in places if i == _SPARK), None)
         for y, i in enumerate(rows_shown, 1):
             row = rows[i]
-            texts = (row.name, row.device, "", value_text(row.last, row.unit), value_text(row.max, row.unit))
-            draw_row(canvas, y, _COLUMNS, places, texts, (Ink.FG, Ink.DIM, Ink.FG, Ink.STRONG, Ink.DIM))
+            old = (row.name, row.device) in stale
+            last = f"{fmt.DASH} stale" if old else value_text(row.last, row.unit)
+            texts = (row.name, row.device, "", last, value_text(row.max, row.unit))
+            ink = Ink.DIM if old else Ink.FG
+            draw_row(canvas, y, _COLUMNS, places, texts, (ink, Ink.DIM, ink, Ink.DIM if old else Ink.STRONG, Ink.DIM))
             if spark is not None:
                 draw_spark(
                     canvas, spark[0], y, spark[1], shown(snapshot, row.by_slot), DATA, how="mean", high=_top(row)
@@ -65,16 +70,3 @@ Blind to  what happened between two readings."""
 
 def _top(row: CounterRow) -> float | None:
     return 100.0 if row.unit == "%" else None
-
-
-def value_text(value: float, unit: str) -> str:
-    """A counter value in 9 cells, in the form its unit is read in."""
-    if unit in ("B", "bytes"):
-        return f"{fmt.size(value)}  "
-    if unit in ("B/s", "bytes/s"):
-        return f"{fmt.size(value)}/s"
-    if unit in _SECONDS:
-        return f"{fmt.duration(value * _SECONDS[unit])}  "
-    if unit in ("%", "percent"):
-        return f"{fmt.number(value)} %   "
-    return f"{fmt.count(value)}{fmt.fit(unit, 4)}"

@@ -15,6 +15,7 @@ from fusetui.analysis.snapshot import Snapshot
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.spark import draw_spark
+from fusetui.app.gauges import WAITING, latest, readings
 from fusetui.app.palette import DATA, Ink
 from fusetui.app.pane import Pane, draw_frame
 from fusetui.app.panes.common import over, quantile_text, shown
@@ -177,6 +178,14 @@ def _plan(snapshot: Snapshot) -> Cell:
 
 def _queue(snapshot: Snapshot) -> Cell:
     wait = snapshot.queue_wait
+    waiting = latest(snapshot, WAITING)
+    if not wait.n and waiting is not None:
+        told = f"waiting  {fmt.count(waiting)}"
+        shape = next(row.by_slot for row in snapshot.counter_rows if row.name in WAITING)
+        return Cell(
+            "RUNTIME QUEUE", "QUEUE", told, ("by the counter",), f"waiting {fmt.count(waiting).strip()}",
+            shown(snapshot, shape),
+        )  # fmt: skip
     if not wait.n:
         return Cell(
             "RUNTIME QUEUE", "QUEUE", "no queue wait", ("needs column enqueue_ns",), "none", _NO_DATA, teaches=True
@@ -210,6 +219,14 @@ def _cores(snapshot: Snapshot) -> Cell:
 
 def _completion(snapshot: Snapshot) -> Cell:
     latency = snapshot.latency
+    counted = None if latency.n else next((one for one in readings(snapshot) if one.rank == 1 and one.text), None)
+    if counted is not None:
+        name = counted.name.rpartition(" ")[2]
+        n = "" if counted.n is None else f"n {fmt.count(counted.n).strip()}"
+        return Cell(
+            "COMPLETION", "DONE", f"{name} {counted.text}", (counted.name.rpartition(" ")[0], n),
+            f"{name} {counted.text}", _NO_DATA,
+        )  # fmt: skip
     breach = over(latency.p99_ns, snapshot.header.slo_ns)
     mark = " ✗" if breach else ""
     return Cell(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fusetui.app.footer import Hint
 from fusetui.app.frame import Frame
+from fusetui.app.gauges import only_counters
 from fusetui.app.layout import NORMAL_WIDTH, WIDE_WIDTH
 from fusetui.app.pane import Pane
 from fusetui.app.panes.baseline import BaselinePane
@@ -14,6 +15,7 @@ from fusetui.app.panes.cores_busy import CoresBusyPane
 from fusetui.app.panes.counters import CountersPane
 from fusetui.app.panes.depth import DepthPane
 from fusetui.app.panes.findings import FindingsPane
+from fusetui.app.panes.gauges import GaugesPane
 from fusetui.app.panes.imbalance import ImbalancePane
 from fusetui.app.panes.launch import LaunchPane
 from fusetui.app.panes.plan_groups import PlanGroupsPane
@@ -34,6 +36,7 @@ class OverviewScreen(CauseScreen):
     LEAD = False
     AUTO_FOCUS = "FindingsPane"
     PANES = (
+        GaugesPane,
         TailPane,
         BaselinePane,
         QueueStreamsPane,
@@ -58,6 +61,13 @@ class OverviewScreen(CauseScreen):
         # What moved is the news, where there is something to compare with; how work was launched stays on screen 3.
         absent.append(LaunchPane if self._compared else BaselinePane)
         panes = [pane for pane in self.panes if type(pane) not in absent]
+        shown = self.strip.snapshot
+        if shown is not None and only_counters(shown):
+            # Nothing but counters: the panes of work would all say that there is none.
+            kinds: tuple[type[Pane], ...] = (GaugesPane, FindingsPane)
+            kinds += (SourcePane, CountersPane) if self.size.width >= NORMAL_WIDTH else ()
+            return [pane for pane in self.panes if type(pane) in kinds]
+        panes = [pane for pane in panes if type(pane) is not GaugesPane]
         if self.size.width >= NORMAL_WIDTH:
             return panes
         # One column: how bad, of what, and what to do about it.

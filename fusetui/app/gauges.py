@@ -1,0 +1,163 @@
+"""Counters read as an on-call engineer does: which are stale, lo and hi as one bracket, what runs and what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fusetui.analysis.snapshot import CounterRow, Snapshot
+from fusetui.app import fmt
+from fusetui.app.charts.resample import Floats
+
+RUNNING: Final = ("requests running", "requests scheduled")
+WAITING: Final = ("requests waiting",)
+END_TO_END: Final = ("e2e", "request duration")
+_SECONDS: Final = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_LO, _HI, _N = " lo", " hi", " n"
+_MISSED: Final = 3
+"""Readings that must be missing before a counter counts as stale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One line: a counter, or the bracket that a quantile lies in.
+
+    rank    0 requests in flight, 1 brackets, 2 rates, 3 shares, 4 others
+    text    the value, a bracket `[100 ms, 250 ms]`, or from the last bucket on `≥ 5.00 s`; "" when stale
+    n       observations behind a bracket, None: not told
+    by_slot its shape [S]; stale: nothing came lately
+    """
+
+    name: str
+    device: str
+    rank: int
+    text: str
+    by_slot: Floats
+    n: float | None = None
+    stale: bool = False
+    row: CounterRow | None = None
+
+
+def newest_slot(row: CounterRow) -> int:
+    """The last slot with a reading, -1 without any."""
+    filled = np.flatnonzero(np.isfinite(row.by_slot))
+    return int(filled[-1]) if filled.size else -1
+
+
+def stale_rows(rows: Sequence[CounterRow]) -> frozenset[tuple[str, str]]:
+    """(name, device) of the counters that have ended: upper bounds older than their lower ones, others overdue."""
+    at = {(row.name, row.device): newest_slot(row) for row in rows}
+    newest: dict[str, int] = {}
+    for row in rows:
+        newest[row.device] = max(newest.get(row.device, -1), at[row.name, row.device])
+    found = set()
+    for row in rows:
+        key = row.name, row.device
+        lower = at.get((f"{row.name.removesuffix(_HI)}{_LO}", row.device)) if row.name.endswith(_HI) else None
+        if lower is not None:
+            ended = at[key] < lower
+        else:
+            filled = np.flatnonzero(np.isfinite(row.by_slot))
+            every = float(np.median(np.diff(filled))) if filled.size > 2 else 1.0
+            ended = filled.size > 2 and newest[row.device] - at[key] > _MISSED * every
+        if ended:
+            found.add(key)
+    return frozenset(found)
+
+
+def readings(snapshot: Snapshot) -> list[Reading]:
+    """The counters, the most telling first; lo and hi put together, and `n` beside them."""
+    rows = {(row.name, row.device): row for row in snapshot.counter_rows}
+    stale = stale_rows(snapshot.counter_rows)
+    found = []
+    for (name, device), row in rows.items():
+        base = name.removesuffix(_LO)
+        if name.endswith((_HI, _N)) and _bracketed(name, device, rows):
+            continue
+        if name.endswith(_LO):
+            hi = None if (f"{base}{_HI}", device) in stale else rows.get((f"{base}{_HI}", device))
+            n = rows.get((f"{base.rpartition(' ')[0]}{_N}", device))
+            old = (name, device) in stale
+            shape = row if hi is None else hi
+            text = "" if old else bracket(row, hi)
+            count = None if n is None else n.last
+            found.append(Reading(base, device, 1, text, shape.by_slot, count, old, shape))
+        else:
+            old = (name, device) in stale
+            text = "" if old else value_text(row.last, row.unit).strip()
+            found.append(Reading(name, device, _rank(row), text, row.by_slot, None, old, row))
+    return sorted(found, key=lambda one: (one.rank, _order(one.name), one.name, one.device))
+
+
+def _bracketed(name: str, device: str, rows: dict[tuple[str, str], CounterRow]) -> bool:
+    """Whether it is told beside a lower bound."""
+    if name.endswith(_HI):
+        return (f"{name.removesuffix(_HI)}{_LO}", device) in rows
+    base = name.removesuffix(_N)
+    return any((f"{base} {q}{_LO}", device) in rows for q in ("p50", "p95", "p99"))
+
+
+def bracket(low: CounterRow, high: CounterRow | None) -> str:
+    """`[100 ms, 250 ms]`, or in the last bucket `≥ 5.00 s`."""
+    text = value_text(low.last, low.unit).strip() if low.last else "0"
+    return f"≥ {text}" if high is None else f"[{text}, {value_text(high.last, high.unit).strip()}]"
+
+
+def _rank(row: CounterRow) -> int:
+    if row.name.startswith("requests") and not row.unit:
+        return 0
+    return 2 if row.unit.endswith("/s") else 3 if row.unit in ("%", "percent") else 4
+
+
+def _order(name: str) -> int:
+    """Of brackets p99 first, end to end before its parts."""
+    tails = {"p99": 0, "p95": 1, "p50": 2}
+    return tails.get(name.rpartition(" ")[2], 3) * 2 + (not name.startswith(END_TO_END))
+
+
+def latest(snapshot: Snapshot, names: Sequence[str]) -> float | None:
+    """The sum over devices of the first of these counters that is there and not stale."""
+    stale = stale_rows(snapshot.counter_rows)
+    for name in names:
+        values = [r.last for r in snapshot.counter_rows if r.name == name and (r.name, r.device) not in stale]
+        if values:
+            return float(sum(values))
+    return None
+
+
+def only_counters(snapshot: Snapshot) -> bool:
+    """Whether counters are all that the window has: no work was recorded."""
+    return not snapshot.executions and not snapshot.requests and bool(snapshot.counter_rows)
+
+
+def in_words(snapshot: Snapshot) -> str:
+    """For line two: `counters only: 12 running, 3 waiting; e2e p99 [1.00 s, 2.50 s], n 340`."""
+    parts = [
+        f"{fmt.count(value).strip()} {word}"
+        for word, names in (("running", RUNNING), ("waiting", WAITING))
+        if (value := latest(snapshot, names)) is not None
+    ]
+    found = [", ".join(parts)] if parts else []
+    tail = next((one for one in readings(snapshot) if one.rank == 1 and one.text), None)
+    if tail is not None:
+        n = "" if tail.n is None else f", n {fmt.count(tail.n).strip()}"
+        found.append(f"{tail.name} {tail.text}{n}")
+    if not found:
+        found = [f"{one.name} {one.device} {one.text}".replace("  ", " ") for one in readings(snapshot)[:3] if one.text]
+    return f"counters only: {'; '.join(found)}" if found else "counters only"
+
+
+def value_text(value: float, unit: str) -> str:
+    """A counter value in 9 cells, in the form its unit is read in."""
+    if unit in ("B", "bytes"):
+        return f"{fmt.size(value)}  "
+    if unit in ("B/s", "bytes/s"):
+        return f"{fmt.size(value)}/s"
+    if unit in _SECONDS:
+        return f"{fmt.duration(value * _SECONDS[unit])}  "
+    if unit in ("%", "percent"):
+        return f"{fmt.number(value)} %   "
+    return f"{fmt.count(value)}{fmt.fit(unit, 4)}"
