@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -15,6 +16,7 @@ from fusetui.sources.spec import OpenOptions
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.source import ProducerHealth, SourceHealth, State, Transport
 
+_SPREAD_S: Final = 1.0
 _WORST_FIRST: Final[tuple[State, ...]] = ("failed", "hung", "reconnecting", "waiting")
 
 
@@ -27,9 +29,19 @@ class ManyServers:
         self.transport: Transport | None = None
         self._closed = False
         self._queue = BatchQueue(options.memory_bytes, options.overflow)
+        # One page at a time, and not all in the same moment: together they would keep the view from the interpreter.
+        turn, apart_s = threading.Lock(), min(every_s, _SPREAD_S) / len(targets)
         self._servers = [
-            PrometheusSource(target, options, every_s=every_s, window_s=window_s, queue=self._queue)
-            for target in targets
+            PrometheusSource(
+                target,
+                options,
+                every_s=every_s,
+                window_s=window_s,
+                queue=self._queue,
+                turn=turn,
+                first_s=n * apart_s,
+            )
+            for n, target in enumerate(targets)
         ]
 
     def poll(self, timeout_s: float) -> Sequence[pa.RecordBatch]:

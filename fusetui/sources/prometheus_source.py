@@ -56,8 +56,12 @@ class PrometheusSource:
         timeout_s: float = TIMEOUT_S,
         wall_ns: Callable[[], int] = time.time_ns,
         queue: BatchQueue | None = None,
+        turn: threading.Lock | None = None,
+        first_s: float = 0.0,
     ) -> None:
-        """queue  one that others fill too: then rows name the server as their host, and nothing is to be polled here"""
+        """queue  one that others fill too: then rows name the server as their host, and nothing is to be polled here
+        turn     who holds it reads a page; first_s: when the first one is asked for
+        """
         self._options = options or OpenOptions()
         self.header = Header(source="prometheus")
         self.generation = 0
@@ -71,6 +75,7 @@ class PrometheusSource:
         self._scraper = Scraper(window_s, host=None if queue is None else target.place)
         self._queue = BatchQueue(self._options.memory_bytes, self._options.overflow) if queue is None else queue
         self._status = _Status()
+        self._turn, self._first_s = turn or threading.Lock(), first_s
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="prometheus", daemon=True)
         self._thread.start()
@@ -112,6 +117,7 @@ class PrometheusSource:
 
     def _run(self) -> None:
         wait_s = self._every_s
+        self._closed.wait(self._first_s)
         while not self._closed.is_set():
             began_s = time.monotonic()
             try:
@@ -122,7 +128,9 @@ class PrometheusSource:
                     allow_remote=self._options.allow_remote,
                     tls=self._tls,
                 )
-                batch = self._scraper.take(page, time.monotonic_ns(), self._wall_ns())
+                at_ns, wall_ns = time.monotonic_ns(), self._wall_ns()
+                with self._turn:
+                    batch = self._scraper.take(page, at_ns, wall_ns)
             except FetchError as error:
                 self._failed(error.state, str(error))
                 wait_s = min(_MAX_WAIT_S, 2 * wait_s)

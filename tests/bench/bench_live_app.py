@@ -59,8 +59,8 @@ def produce(path: str, rate: int, seconds: float) -> None:
     print(json.dumps({"sent": sent, "held": held}))
 
 
-def watch(path: str, report: str) -> None:
-    """The application, with a probe on its event loop; writes what the probe saw when it ends."""
+def watch(spec: str, report: str) -> None:
+    """The application over a live source, with a probe on its event loop; writes what the probe saw when it ends."""
     from fusetui.app.app import FusetuiApp
     from fusetui.cli import main as fusetui
 
@@ -81,7 +81,7 @@ def watch(path: str, report: str) -> None:
         mounted(app)
 
     FusetuiApp.on_mount = on_mount  # type: ignore[method-assign]
-    fusetui(["live", f"unix:{path}"])
+    fusetui(["live", spec])
     snapshot = apps[0].session.feed.snapshot
     assert snapshot is not None
     health = snapshot.health
@@ -93,7 +93,7 @@ def measure(rate: int, seconds: float) -> None:
     """One row of the table."""
     with tempfile.TemporaryDirectory() as folder:
         path, report = f"{folder}/s", f"{folder}/report"
-        terminal = Terminal([sys.executable, __file__, "--watch", path, report])
+        terminal = Terminal([sys.executable, __file__, "--watch", f"unix:{path}", report])
         terminal.read_for(3)
         producer = subprocess.Popen(
             [sys.executable, __file__, "--produce", path, str(rate), str(seconds + WARM_UP_S)], stdout=subprocess.PIPE
