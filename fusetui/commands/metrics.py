@@ -26,7 +26,6 @@ from fusetui.telemetry.schema import CONTRACT_VERSION, KINDS, MAPPINGS
 from fusetui.telemetry.source import Source, SourceHealth, State
 from fusetui.telemetry.tape import Tape
 
-PAGE_S: Final = 5.0
 WINDOW_NS: Final = 60_000_000_000
 _MEMORY_BYTES: Final = 64 << 20
 _EXACT_ROWS: Final = 20_000
@@ -157,20 +156,21 @@ def _tape_families(page: Page, tape: Tape | Reel) -> None:
 
 
 class Pages:
-    """Puts a new page on the server every PAGE_S."""
+    """Puts a new page on the server when somebody wants one."""
 
-    every_s = PAGE_S
+    every_s = 0.0
 
     def __init__(self, measures: Measures, server: MetricsServer) -> None:
         self._measures = measures
         self._server = server
-        self.look()
+        server.put(measures.page())
 
     def add(self, batch: pa.RecordBatch) -> None:
         self._measures.add(batch)
 
     def look(self) -> list[str]:
-        self._server.page = self._measures.page()
+        if self._server.wanted:
+            self._server.put(self._measures.page())
         return []
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A page of text over HTTP, on loopback: whoever measures puts a new page, a few threads hand out the newest."""
+"""A page of text over HTTP, on loopback: a scrape asks whoever measures for a new page, and waits a little for it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from fusetui.telemetry.errors import TelemetryError
 MAX_CLIENTS: Final = 8
 CLIENT_S: Final = 5.0
 """A client that sends or takes nothing for so long is let go."""
+FRESH_S: Final = 1.0
 
 
 class MetricsServer:
-    """Serves `page` at /metrics until closed. `address` is where it listens, `host:port`."""
+    """Serves the newest page at /metrics until closed. `address` is where it listens, `host:port`."""
 
     def __init__(self, address: str, *, allow_remote: bool = False) -> None:
         """Raises TelemetryError: not host:port, taken, or wider than loopback without `allow_remote`."""
@@ -33,12 +34,15 @@ class MetricsServer:
         self._thread.start()
 
     @property
-    def page(self) -> bytes:
-        return self._server.page
+    def wanted(self) -> bool:
+        """Somebody waits for a new page."""
+        return self._server.wanted
 
-    @page.setter
-    def page(self, page: bytes) -> None:
-        self._server.page = page
+    def put(self, page: bytes) -> None:
+        """The newest page."""
+        with self._server.changed:
+            self._server.page, self._server.wanted = page, False
+            self._server.changed.notify_all()
 
     def close(self) -> None:
         self._server.shutdown()
@@ -49,9 +53,11 @@ class MetricsServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
-    page = b""
 
     def __init__(self, *args: Any) -> None:
+        self.page = b""
+        self.wanted = False
+        self.changed = threading.Condition()
         self._free = threading.BoundedSemaphore(MAX_CLIENTS)
         super().__init__(*args)
 
@@ -67,6 +73,13 @@ class _Server(ThreadingHTTPServer):
             super().process_request_thread(request, client_address)
         finally:
             self._free.release()
+
+    def fresh_page(self) -> bytes:
+        """A new page, or the last one when none comes in time."""
+        with self.changed:
+            self.wanted = True
+            self.changed.wait_for(lambda: not self.wanted, FRESH_S)
+            return self.page
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away in the middle is no news."""
@@ -96,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.partition("?")[0] != "/metrics":
             self.send_error(404, explain="the measures are at /metrics")
             return
-        page = self.server.page
+        page = self.server.fresh_page()
         self.send_response(200)
         self.send_header("Content-Type", CONTENT_TYPE)
         self.send_header("Content-Length", str(len(page)))

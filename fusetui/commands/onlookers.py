@@ -38,12 +38,12 @@ class Onlookers:
     def tick(self) -> None:
         """Let those look whose time has come."""
         for one, due_s in list(self._due_s.items()):
-            began_s = time.monotonic()
-            if began_s >= due_s:
+            if time.monotonic() >= due_s:
+                before_s = time.thread_time()
                 self._guarded(one, lambda one=one: self._told(one.look()))  # type: ignore[misc]
-                spent_s = time.monotonic() - began_s
+                spent_s = time.thread_time() - before_s
                 if one in self._due_s:
-                    self._due_s[one] = began_s + max(one.every_s, spent_s / _MOST)
+                    self._due_s[one] = time.monotonic() + max(one.every_s, spent_s / _MOST)
 
     def close(self) -> None:
         for one in self._due_s:
