@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from fusetui.analysis.allocator import keep_freed_blocks
@@ -87,6 +88,7 @@ def summarise_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     plain = {
         "now_ns": snapshot.now_ns,
         "window_ns": snapshot.now_ns - snapshot.window_start_ns,
+        "slot_ns": snapshot.slot_ns,
         "filter": snapshot.filter_text,
         "executions": snapshot.executions,
         "requests": snapshot.requests,
@@ -190,9 +192,22 @@ def _cores(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 def _counters(snapshot: Snapshot) -> list[dict[str, Any]]:
     return [
-        {"name": row.name, "device": row.device, "unit": row.unit, "last": row.last, "max": row.max}
+        {
+            "name": row.name,
+            "device": row.device,
+            "unit": row.unit,
+            "last": row.last,
+            "max": row.max,
+            "age_ns": _age_ns(row.by_slot, snapshot.slot_ns),
+        }
         for row in snapshot.counter_rows
     ]
+
+
+def _age_ns(by_slot: npt.NDArray[np.float64], slot_ns: int) -> int | None:
+    """How long before the end of the window the last reading came, to a slot."""
+    filled = np.flatnonzero(np.isfinite(by_slot))
+    return int(len(by_slot) - 1 - filled[-1]) * slot_ns if filled.size else None
 
 
 def _without(fields: dict[str, Any], name: str) -> dict[str, Any]:

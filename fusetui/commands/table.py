@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fusetui.analysis.fmt import DASH, duration, percent, ratio
+from fusetui.commands.counter_table import counter_lines
 from fusetui.commands.tail_table import tail_lines
 
 _QUANTILES = ("p50", "p95", "p99", "p999", "max")
@@ -28,6 +29,7 @@ def summary_lines(summary: dict[str, Any]) -> Iterator[str]:
         "streams", summary["streams"], lambda s: f"{_n(s['executions']):>9}  p99 wait {_ns(s['wait']['p99'])}"
     )
     yield from _list("cores", summary["cores"], lambda c: f"{_n(c['executions']):>9}  busy {_ns(c['busy_ns'])}")
+    yield from counter_lines(summary["counters_by_name"], summary["slot_ns"])
     losses = ", ".join(f"{_n(health[key])} {word}" for key, word in _LOSSES if health[key])
     yield f"losses       {losses or 'none counted'}"
     for note in summary["notes"]:

@@ -58,7 +58,10 @@ def test_a_summary_by_hand() -> None:
     assert [(core["label"], core["busy_ns"]) for core in found["cores"]] == [("0/0", 40), ("0/1", 40)]
     assert found["imbalance"]["lambda"] == 0.0
     assert [(s["name"], s["executions"], s["busy_ns"]) for s in found["streams"]] == [("a", 2, 60), ("b", 1, 20)]
-    assert found["counters_by_name"] == [{"name": "power", "device": "", "unit": "W", "last": 300.0, "max": 300.0}]
+    assert [(c["name"], c["device"], c["unit"], c["last"], c["max"]) for c in found["counters_by_name"]] == [
+        ("power", "", "W", 300.0, 300.0)
+    ]
+    assert [c["age_ns"] for c in found["counters_by_name"]] == [30]
     assert found["header"]["source"] == "test"
 
 
