@@ -34,7 +34,10 @@ _LOSSES: Final = tuple(
         ("graph replay", r"graph launches|graphs are recorded as a whole"),
         ("clipped", r"began before (?:its launch|their enqueue) call"),
         ("overlapping", r"overlaps? (?:its|their) predecessor"),
-        ("broken", r"unreadable|not proper JSON|end badly|no rows left out|could (?:not|only) be read|cannot read"),
+        (
+            "broken",
+            r"unreadable|is damaged|goes in circles|not proper JSON|end badly|no rows left out|could (?:not|only) be read|cannot read",
+        ),
         ("units", r"not ns|whole (?:micro)?seconds|which unit|\d digits|scaled to|taken as UTC"),
         ("left out", r"left out|not shown"),
         (

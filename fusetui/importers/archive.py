@@ -102,7 +102,12 @@ def plain(path: Path) -> Iterator[Path]:
         yield path
         return
     with unpacked(path, "gzip") as folder:
-        yield next(folder.iterdir())
+        copy = next(folder.iterdir())
+        try:
+            yield copy
+        except TelemetryError as error:
+            # The copy lies where nobody can look.
+            raise TelemetryError(error.where.replace(str(copy), str(path)), error.what, error.remedy) from None
 
 
 class _Budget:

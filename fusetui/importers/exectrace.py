@@ -80,8 +80,7 @@ def read(path: Path, memory_bytes: int) -> Capture:
     names = [_named(node.name, fact) for node, fact in zip(trace.nodes, facts, strict=True)]
     threads = [f"thread {fact['tid']}" if type(fact.get("tid")) is int else None for fact in facts]
     rows.add(np.zeros(len(names), np.int64), None, name=names, stream=threads, shape=shapes)
-    notes.append("no times: an execution trace has operators and shapes only; the profiler's trace of the run has them")
-    notes.append("`fusetui plan` of this file plans its operators")
+    notes.append("no times: an execution trace has operators and shapes only; `fusetui plan` plans them")
     notes.append(f"operators with shapes: {sum(shape is not None for shape in shapes):,} of {len(shapes):,}")
     lasted_ms = _lasted_ms(trace)
     if lasted_ms is not None:

@@ -36,12 +36,6 @@ def _look(what: str, source: str, *has: bytes) -> Kind:
 
 
 BINARY: Final = (
-    Kind(
-        "rocpd database of rocprofv3 (SQLite)",
-        "convert it: rocprofv3 or rocpd convert to csv, and open that folder",
-        (b"SQLite format 3\0",),
-        (rb"rocpd_",),
-    ),
     Kind("SQLite database of no known profiler", begins=(b"SQLite format 3\0",)),
     Kind(
         "Python pickle, which can run code when it is opened",

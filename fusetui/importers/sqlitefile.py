@@ -40,6 +40,8 @@ class Database:
         self.tables: dict[str, frozenset[str]] = {}
         try:
             self._rows_believed = path.stat().st_size // _LEAST_ROW
+            if missing := _missing(path):
+                self.damage.append(missing)
             if Path(f"{path}-wal").exists():
                 self.damage.append("a -wal file lies beside it: what is only in that was not read")
             self._db = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
@@ -50,11 +52,14 @@ class Database:
             self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
             self._db.execute("pragma trusted_schema = off")
             self._db.execute("pragma cell_size_check = on")
+            # The file is open for reading only: with this, one that is cut is read as far as it goes.
+            self._db.execute("pragma writable_schema = on")
             self._db.execute("pragma cache_size = -4096")
             self._find_tables()
         except _ERRORS as error:
             self._db.close()
-            raise TelemetryError(self.where, f"{what} that cannot be read ({error})", "export it again") from None
+            reason = "; ".join([*self.damage, str(error)])
+            raise TelemetryError(self.where, f"{what} that cannot be read ({reason})", "export it again") from None
 
     def _find_tables(self) -> None:
         found = self._db.execute("select name from sqlite_master where type = 'table' and sql like 'create table%'")
@@ -182,6 +187,15 @@ def _real(column: str) -> str:
     """A number, or a text that is one; SQLite itself would take any other text for 0."""
     plain = f"{column} glob '*[0-9]*' and not {column} glob '*[^-+.eE0-9]*'"
     return f"case when typeof({column}) in ('integer', 'real') or {plain} then cast({column} as real) end"
+
+
+def _missing(path: Path) -> str:
+    """What of a file is not there, by the number of pages that its beginning tells; "" for nothing."""
+    with path.open("rb") as file:
+        begin = file.read(32)
+    page, pages = int.from_bytes(begin[16:18], "big"), int.from_bytes(begin[28:32], "big")
+    whole, size = (page if page > 1 else 1 << 16) * pages, path.stat().st_size
+    return f"the file is cut off: {size:,} of {whole:,} bytes are there" if size < whole else ""
 
 
 def _quoted(name: str) -> str:

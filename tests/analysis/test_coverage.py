@@ -56,6 +56,8 @@ def test_the_option_is_that_of_the_tool(source: str, option: str | None) -> None
         ("the file ends in the middle of an event; what came before was read", "truncated", None),
         ("exactly 1,000,000 events: some writers stop there, so the end may be missing", "event cap", None),
         ("unreadable events skipped: 4", "broken", 4),
+        ("table rocpd_op is damaged (database disk image is malformed): 171 rows of it were read", "broken", 171),
+        ("the file is cut off: 68,768 of 98,304 bytes are there", "truncated", 68768),
         ("events with time 0 and duration 0 left out: 3", "clock", 3),
         ("the log does not know the chip's clock: times are cycles, not ns", "units", None),
         ("slices inside others of their thread left out: 12", "left out", 12),

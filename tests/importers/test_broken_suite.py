@@ -11,7 +11,6 @@ import gzip
 import io
 import json
 import random
-import sqlite3
 import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,6 +24,8 @@ from nsys_samples import tables, write_db
 from onnxruntime_samples import runs, session
 from onnxruntime_samples import text_of as onnx_text
 from small_captures import KERNEL_DETAILS, et_node, et_trace, tt_operation, tt_report
+from test_rocpd import database
+from test_rocpd import tables as rocpd_tables
 from test_rocprof_tables import CALLS, KERNELS
 
 from fusetui.importers.open import open_capture
@@ -206,14 +207,6 @@ def test_broken_files_are_read_as_far_as_they_make_sense(tmp_path: Path, case: C
     assert path.read_bytes() == before
 
 
-def database(path: Path, statement: str) -> Path:
-    db = sqlite3.connect(path)
-    db.execute(statement)
-    db.commit()
-    db.close()
-    return path
-
-
 EMPTY = ("DEVICE FW DURATION [ns]", "DEVICE KERNEL DURATION [ns]")
 REFUSED = {
     9: (b"", r"the file is empty; was the profiler stopped before it wrote\?"),
@@ -240,11 +233,12 @@ def test_files_with_nothing_to_read_are_refused_in_one_line(tmp_path: Path, cont
     assert str(path) in str(caught.value)
 
 
-def test_a_database_of_another_schema_is_named(tmp_path: Path) -> None:
-    """Mark 23: ids of rocpd are not those of the tables; it is not mistaken for an RPD capture."""
-    path = database(tmp_path / "results.db", "create table rocpd_kernel_dispatch_abc (id integer, corr_id integer)")
-    with pytest.raises(TelemetryError, match=r"rocpd database of rocprofv3 \(SQLite\)"):
-        open_capture([path], memory_bytes=64 << 20)
+def test_ids_of_a_database_are_those_of_its_events(tmp_path: Path) -> None:
+    """Mark 23: in rocpd the column `correlation_id` is the program's own, here the same everywhere; another joins."""
+    rows, trace = opened(database(tmp_path / "results.db", rocpd_tables("3")))
+    launched = [row.get("launch_ns") for row in kind_of(rows, "execution")]
+    assert launched == [400, 300, 300, None, 100]
+    assert "without its launch call in the capture: 1 of 5" in "; ".join(trace.notes)
 
 
 @pytest.mark.parametrize("absent", ["CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "GPU_METRICS", "META_DATA_EXPORT"])
