@@ -18,7 +18,7 @@ Unit = Literal["ns", "share", "rate", "ratio"]
 QUANTILES: Final = (
     ("latency", 0.5), ("latency", 0.95), ("latency", 0.99), ("queue_wait", 0.95), ("queue_wait", 0.99), ("service", 0.5)
 )  # fmt: skip
-LEVEL: Final = 1.0 - 0.05 / len(QUANTILES)
+LEVEL: Final = 1.0 - 0.05 / (len(QUANTILES) + 1)
 """For all of them together 95 %."""
 CHANGED: Final = "changed"
 _NEEDS: Final = re.compile(r"needs (?:about )?n ≥ ([\d,]+)")
@@ -83,7 +83,7 @@ def _share(old: Snapshot, new: Snapshot) -> Delta:
     shares, n = (old.mapping.planned, new.mapping.planned), (old.mapping.known, new.mapping.known)
     if shares[0] is None or shares[1] is None:
         return Delta("planned", "share", *shares)
-    ratio = share_ratio((shares[0] * n[0], shares[1] * n[1]), n)
+    ratio = share_ratio((shares[0] * n[0], shares[1] * n[1]), n, level=LEVEL)
     return Delta("planned", "share", *shares, *_change(ratio), _verdict(ratio), ratio.moved < 0)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fusetui.analysis.snapshot import Snapshot
+from fusetui.app import fmt
 from fusetui.app.moments import Moment, since_of, standing
 from fusetui.app.verdict import Verdict, in_trouble, verdict
 from fusetui.telemetry.text import safe_text
@@ -50,10 +51,15 @@ def with_moments(says: Verdict, judged: Snapshot | None, moments: Sequence[Momen
     bad = standing(moments, judged)
     clock = judged.header.clock
     changes = [since_of(one, clock) for one in bad if one.kind == "change"]
-    alerts = [since_of(one, clock) for one in bad if one.kind == "alert"]
+    alerts = [
+        f"alert {one.of} since {fmt.moment(one.at_ns, 3600e9, clock).strip()}" for one in bad if one.kind == "alert"
+    ]
     if not changes and not alerts:
         return says
     severity = "warn" if says.severity in ("ok", "calm", "unknown") else says.severity
-    # A finding is the answer; a change says since when. Without a finding the change is the news.
-    told = [says.text, *changes] if says.finding is not None else [*changes, says.text]
-    return replace(says, severity=severity, text="; ".join([*alerts, *told]))
+    # A finding is the answer, and a missed objective the news; without them what changed is, and what somebody asked
+    # to be told.
+    breach = says.severity == "breach"
+    told = [says.text, *changes] if breach or says.finding is not None else [*changes, says.text]
+    told = [*told, *alerts] if breach else [*alerts, *told]
+    return replace(says, severity=severity, text="; ".join(told))

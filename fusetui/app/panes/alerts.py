@@ -38,7 +38,10 @@ Blind to  what came between two looks; more than the newest 100,000 rows of the 
         return (id(self.watched),)
 
     def trust(self, snapshot: Snapshot) -> str:
-        raised = sum(1 for state in self.watched.alerts if state.raised_ns is not None) if self.watched else 0
+        seen = self.watched
+        if seen is None or not seen.alerts:
+            return "over the whole capture" if seen is not None and snapshot.transport is not None else ""
+        raised = sum(state.raised_ns is not None for state in seen.alerts)
         return f"{raised} raised" if raised else "none raised"
 
     def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:

@@ -34,16 +34,17 @@ def aligned(snapshot: Snapshot, baseline: Snapshot, by_slot: Floats, level: floa
 
     Of a live source, whose beginning is when somebody looked, and where the baseline was over by then: `level`.
     """
-    starts = shown(snapshot, snapshot.slot_start_ns.astype(np.float64))
+    starts = snapshot.slot_start_ns[len(snapshot.slot_start_ns) - len(shown(snapshot, snapshot.depth_by_slot)) :]
     flat = np.full(len(starts), np.nan if level is None else level)
     filled = np.flatnonzero(baseline.rows_by_slot)
     transport = snapshot.transport
     if transport is None or not len(filled) or len(by_slot) != len(baseline.slot_start_ns):
         return flat
     begin = baseline.slot_start_ns[filled[0]]
+    # Whole ns: as floating numbers times since 1970 are hundreds of ns apart.
     since = starts - transport.start_ns + begin - baseline.slot_start_ns[0]
-    first = np.floor(since / baseline.slot_ns).astype(np.int64)
-    last = np.maximum(np.ceil((since + snapshot.slot_ns) / baseline.slot_ns).astype(np.int64), first + 1)
+    first = since // baseline.slot_ns
+    last = np.maximum(-(-(since + snapshot.slot_ns) // baseline.slot_ns), first + 1)
     known = ~np.isnan(by_slot)
     sums = np.concatenate([[0.0], np.where(known, by_slot, 0.0).cumsum()])
     counts = np.concatenate([[0], known.cumsum()])
