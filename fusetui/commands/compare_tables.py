@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fusetui.triage.rollout import Rollout
 
 _MOST: Final = 10
+_TIMES: Final = 10.0
+"""Ratios from here on are told as such."""
 _WORDS: Final = {1: "up", -1: "down", 0: "no change seen"}
 _UNKNOWN: Final = "not judged"
 
@@ -62,7 +64,12 @@ def alike_text(made: Comparison) -> str:
         return ""
     one = made.alike[0]
     word = {1: "SLOWER", -1: "FASTER", 0: "NO CHANGE SEEN"}[one.moved]
-    return f"at the same sizes: {word}, typical latency {_change(one.ratio)} ({one.low - 1:+.1%} … {one.high - 1:+.1%})"
+    return f"like for like: {word}, typical latency {_change(one.ratio)} ({_interval(one.low, one.high)})"
+
+
+def counted_text(made: Comparison) -> str:
+    """What changed in number; "" when nothing did."""
+    return f"counted: {'; '.join(made.counted)}" if made.counted else ""
 
 
 def tables(made: Comparison, rollout: Rollout) -> Iterator[Table]:
@@ -84,10 +91,10 @@ def tables(made: Comparison, rollout: Rollout) -> Iterator[Table]:
     if made.alike:
         rows = [
             (row.name or "all together", f"{row.n_before:,}, {row.n_after:,}", _change(row.ratio),
-             f"{row.low - 1:+.1%} … {row.high - 1:+.1%}", _WORDS[row.moved])
+             _interval(row.low, row.high), _WORDS[row.moved])
             for row in made.alike[: _MOST + 1]
         ]  # fmt: skip
-        foot = "typical latency (geometric mean) at the same size; intervals: 95 % for all sizes together"
+        foot = "typical latency (geometric mean) of the same kernel and shape, or request; 95 % for all together"
         yield Table("Like for like", ("", "n", "change", "95 % interval", ""), rows, (foot,))
     if made.parts:
         rows = [
@@ -192,7 +199,7 @@ def _ratio(ratio: Ratio) -> tuple[str, str, str, str, str]:
         duration(ratio.before).strip(),
         duration(ratio.after).strip(),
         _change(ratio.ratio),
-        f"{ratio.low - 1:+.1%} … {ratio.high - 1:+.1%}" if ratio.low is not None and ratio.high is not None else DASH,
+        _interval(ratio.low, ratio.high),
         f"{ratio.n_before:,}, {ratio.n_after:,}",
     )
 
@@ -207,8 +214,14 @@ def _signed(ns: float) -> str:
     return f"{'+' if ns > 0 else '-' if ns < 0 else ''}{duration(abs(ns)).strip()}"
 
 
+def _interval(low: float | None, high: float | None) -> str:
+    return DASH if low is None or high is None else f"{_change(low)} … {_change(high)}"
+
+
 def _change(ratio: float | None) -> str:
-    return DASH if ratio is None else f"{ratio - 1:+.1%}"
+    if ratio is None:
+        return DASH
+    return f"{ratio - 1:+.1%}" if ratio < _TIMES else f"{number(ratio).strip()}×"
 
 
 def _worse(share: float | None) -> str:

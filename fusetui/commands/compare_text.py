@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Final
 
-from fusetui.commands.compare_tables import Compared, Table, alike_text, lists, tables, verdict_text
+from fusetui.commands.compare_tables import Compared, Table, alike_text, counted_text, lists, tables, verdict_text
 from fusetui.commands.verdicts import told, verdict_lines
 
 WIDTH: Final = 120
@@ -19,8 +19,8 @@ def text(one: Compared) -> Iterator[str]:
     yield from _wrapped(f"{one.before} → {one.after}")
     verdict, why = verdict_text(one.made)
     yield from _wrapped(f"latency of {one.made.latency_of}s: {verdict}{f' ({why})' if why else ''}")
-    if same := alike_text(one.made):
-        yield from _wrapped(same)
+    for line in filter(None, (alike_text(one.made), counted_text(one.made))):
+        yield from _wrapped(line)
     if one.made.verdict in ("slower", "mixed"):
         yield from _wrapped(f"owner: {one.owner}")
     yield from _wrapped(f"rollout: {one.rollout.verdict.upper()}{one.rollout.sentence[len(one.rollout.verdict) :]}")
@@ -69,8 +69,8 @@ def markdown(one: Compared) -> Iterator[str]:
     yield ""
     verdict, why = verdict_text(one.made)
     yield f"Latency of {one.made.latency_of}s: **{_cell(verdict)}**{f' ({_cell(why)})' if why else ''}"
-    if same := alike_text(one.made):
-        yield from ("", _cell(same))
+    for line in filter(None, (alike_text(one.made), counted_text(one.made))):
+        yield from ("", _cell(line))
     yield ""
     yield f"Rollout: **{one.rollout.verdict}**{_cell(one.rollout.sentence[len(one.rollout.verdict) :])}"
     if one.made.verdict in ("slower", "mixed"):

@@ -122,12 +122,13 @@ def test_a_large_change_that_cannot_be_judged_never_reads_as_none() -> None:
     move = {"of": "latency", "quantile": "p99", "before": 1 * MS, "after": 24 * MS, "ratio": 24.0, "low": None,
             "high": None, "moved": 0, "why": "too few"}  # fmt: skip
     made = {"before": "old", "verdict": "no change seen", "why": "", "moves": [move], "totals": [], "notes": [],
-            "judged": ["p50"], "not_judged": "", "alike": [], "command": "fusetui compare"}  # fmt: skip
+            "judged": ["p50"], "not_judged": "", "alike": [], "counted": [], "parts": [],
+            "kernels": [], "latency_of": "request", "command": "fusetui compare"}  # fmt: skip
     section = baseline_section({"comparison": made})
     assert section is not None
-    text, table = section.blocks[:2]
+    table, text = section.blocks[1:3]
     assert isinstance(text, Text)
-    assert text.text.endswith("Not judged, for want of independent samples: p99 24.0×.")
+    assert text.text == "Of the latency without an interval, so not judged: p99 24.0×."
     assert isinstance(table, Table)
     assert table.rows == (("latency p99", "1.00 ms", "24.0 ms", "24.0×", "—", "not known"),)
 

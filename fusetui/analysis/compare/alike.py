@@ -1,8 +1,9 @@
 """Like for like: latency before and after at the same sizes, so that a mix of sizes does not drown the difference.
 
-A stratum of executions is a name and a shape; of requests the input shape, which is the first operand of the first
-execution that began of it. d_s = mean log latency after - before in stratum s; all together d = Σ w_s d_s / Σ w_s with
-w_s = n_s m_s / (n_s + m_s), the weight by how well d_s is known where the spread is the same. exp(d) is a ratio of
+A stratum of executions is a name and a shape (a name, where shapes are not told); of requests the input shape, which is
+the first operand of the first execution that began of it. d_s = mean log latency after - before in stratum s; all
+together d = Σ w_s d_s / Σ w_s with w_s = n_s m_s / (n_s + m_s), the weight by how well d_s is known where the spread is
+the same, and the error of d as a whole, from batches of time. exp(d) is a ratio of
 geometric means, of typical latencies; it tells nothing of the tail.
 """
 
@@ -22,8 +23,12 @@ from fusetui.analysis.intervals.student import t_reach
 
 BATCHES: Final = 10
 """Of time, of which the error is: long enough that what is alike falls into the same one."""
-MIN_ITEMS: Final = 3
+SAME_MIX: Final = 0.1
+"""Share of the requests that would have to have another shape for two mixes to be equal."""
+MIN_ITEMS: Final = 2
 """Of a stratum, on each side."""
+ROW_ITEMS: Final = 5
+"""The same, to be told of by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class _Strata:
 
 
 def alike_of(before: Scope, after: Scope, *, level: float = 0.95) -> list[Alike]:
-    """All together first, then the strata, most items first; [] without two strata on both sides."""
+    """All together first, then strata of enough items, most items first; [] without two strata on both sides."""
     sides = [_strata(before), _strata(after)]
     names = set(sides[0].words) & set(sides[1].words) - {""}
     every = [(name, sides[0].of(name), sides[1].of(name)) for name in sorted(names)]
@@ -76,9 +81,24 @@ def alike_of(before: Scope, after: Scope, *, level: float = 0.95) -> list[Alike]
     worth = [max(_worth(side), 1.0) for side in sides]
     rows = []
     for (name, a, b), shift in zip(strata, moved.tolist(), strict=True):
+        if min(a.size, b.size) < ROW_ITEMS:
+            continue
         error = math.hypot(*(s.std(ddof=1) / math.sqrt(s.size / w) for s, w in zip((a, b), worth, strict=True)))
         rows.append(_row(name, a.size, b.size, shift, error, t_reach(strict, min(a.size, b.size) - 1)))
     return [total, *sorted(rows, key=lambda row: (-row.n_before - row.n_after, row.name))]
+
+
+def same_inputs(before: Scope, after: Scope) -> bool:
+    """Whether both sides served requests of the same input shapes, in about the same shares."""
+    if before.latency_of != "request" or after.latency_of != "request":
+        return False
+    shares = []
+    for side in (_strata(before), _strata(after)):
+        counts = np.bincount(side.where, minlength=len(side.words)) if side.words else np.zeros(0)
+        shares.append(dict(zip(side.words, (counts / max(counts.sum(), 1)).tolist(), strict=True)))
+    old, new = shares
+    words = (old.keys() | new.keys()) - {""}
+    return bool(words) and sum(abs(old.get(word, 0.0) - new.get(word, 0.0)) for word in words) / 2.0 < SAME_MIX
 
 
 def _row(name: str, n: int, m: int, moved: float, error: float, times: float) -> Alike:
@@ -126,10 +146,14 @@ def _strata(scope: Scope) -> _Strata:
     if items is not ran:
         return _Strata(logs, *_input_shapes(scope))
     shapes, names = scope.reader.shapes.words, scope.reader.names.words
-    key = ran.rows.name.astype(np.int64) * len(shapes) + ran.rows.shape
-    key[(ran.rows.shape < 0) | (ran.rows.name < 0)] = -1
+    # One place more than there are shapes: that of a name whose shape is not told.
+    key = np.where(ran.rows.name < 0, -1, ran.rows.name.astype(np.int64) * (len(shapes) + 1) + ran.rows.shape + 1)
     used, where = np.unique(key, return_inverse=True)
-    words = ["" if k < 0 else f"{names[k // len(shapes)]} {shapes[k % len(shapes)]}" for k in used.tolist()]
+    told = [divmod(k, len(shapes) + 1) for k in used.tolist()]
+    words = [
+        "" if k < 0 else f"{names[name]} {shapes[shape - 1]}" if shape else names[name]
+        for k, (name, shape) in zip(used.tolist(), told, strict=True)
+    ]
     return _Strata(logs, words, where)
 
 

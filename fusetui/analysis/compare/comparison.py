@@ -13,7 +13,7 @@ from fusetui.analysis.columns import MARK
 from fusetui.analysis.compare.alike import Alike, alike_of
 from fusetui.analysis.compare.kernels import KernelMove, kernels_of
 from fusetui.analysis.compare.moves import Move, level_name, moves_of
-from fusetui.analysis.compare.notes import contradictions, unlike
+from fusetui.analysis.compare.notes import contradictions, counted, fewer_and_longer, unlike
 from fusetui.analysis.compare.parts import PartMove, parts_of
 from fusetui.analysis.compare.streams import StreamMove, streams_of
 from fusetui.analysis.compare.totals import Total, totals_of
@@ -37,6 +37,7 @@ class Comparison:
     verdict   "slower", "faster", "mixed", "no change seen", "not enough data" or, without requests and with other
               kernels, "not comparable": of the latency's quantiles
     left      when the tail of `after` left that of `before`; left_why: why that cannot be told
+    counted   what changed in number, with both numbers: recompiles, launches, fallback
     clock     of times in `after`, as in its header
     changes   within `after`; changes_why: why none can be told
     """
@@ -59,6 +60,7 @@ class Comparison:
     changes_why: str
     left: Left | None
     left_why: str
+    counted: list[str]
     contradictions: list[str]
     notes: list[str]
 
@@ -99,8 +101,9 @@ def compare(before: Scope, after: Scope, *, seed: int = 0, independent: bool = F
         changes_why=changes_why,
         left=left,
         left_why=left_why,
+        counted=counted(totals),
         contradictions=contradictions(moves, totals),
-        notes=unlike(before, after, before.header, after.header),
+        notes=[*unlike(before, after, before.header, after.header), *fewer_and_longer(moves, totals)],
     )
 
 
