@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from fusetui.sources.flight_child import problem, report
-from fusetui.sources.flight_relay import answers, stamped, to_socket
-from fusetui.sources.flight_serve import HEARD
+from fusetui.sources.flight_relay import Begun, answers, stamped, to_socket
+from fusetui.sources.flight_serve import EXCHANGE
 from fusetui.telemetry.guard import DEFAULT_LIMITS
-from fusetui.telemetry.stamp import RUN_KEY
 
 _AGAIN_S: Final = (0.2, 0.5, 1.0, 2.0)
 _MESSAGE_BYTES: Final = DEFAULT_LIMITS.message + DEFAULT_LIMITS.metadata
@@ -24,7 +23,7 @@ _ERRORS: Final = (flight.FlightError, pa.ArrowException, OSError)
 
 
 def ask(config: dict[str, Any]) -> None:
-    """DoGet into the viewer's socket, again whenever it breaks; a plain stream that ends whole is over."""
+    """A stream into the viewer's socket, again whenever it breaks; a plain one that ends whole is over."""
     report(port=0)
     attempt = 0
     while True:
@@ -32,30 +31,43 @@ def ask(config: dict[str, Any]) -> None:
             client, options = _connect(config)
             with client:
                 report(trouble=f"asked for {config['name']!r}, nothing has come yet")
-                reader = client.do_get(flight.Ticket(config["name"].encode()), options)
-                run = bool((reader.schema.metadata or {}).get(RUN_KEY))
-                report(trouble="")
-                attempt = 0
-                _take(client, options, reader, config)
-            if not run:
+                exchanges = _exchanges(client, options)
+                _take(client, options, exchanges, config)
+            if not exchanges:
                 report(trouble="", ended=True)
                 threading.Event().wait()
             report(trouble="the stream has ended; waiting for the next")
+            attempt = 0
         except _ERRORS as error:
             report(trouble=problem(error))
         time.sleep(_AGAIN_S[min(attempt, len(_AGAIN_S) - 1)])
         attempt += 1
 
 
-def _take(client: Any, options: Any, reader: Any, config: dict[str, Any]) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as viewer:
-        viewer.connect(config["socket"])
-        try:
-            back = answers(viewer, lambda line: list(client.do_action(flight.Action(HEARD, line), options)))
-            to_socket(reader, viewer, config["name"], lambda: True)
-            back.join()
-        finally:
-            reader.cancel()
+def _exchanges(client: Any, options: Any) -> bool:
+    """Whether the server is a recorder of ours; others may not know actions at all."""
+    try:
+        return any(action.type == EXCHANGE for action in client.list_actions(options))
+    except (NotImplementedError, flight.FlightServerError):
+        return False
+
+
+def _take(client: Any, options: Any, exchanges: bool, config: dict[str, Any]) -> None:
+    if exchanges:
+        writer, reader = client.do_exchange(flight.FlightDescriptor.for_path(config["name"]), options)
+    else:
+        writer, reader = None, client.do_get(flight.Ticket(config["name"].encode()), options)
+    try:
+        begun = Begun(reader)
+        report(trouble="")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as viewer:
+            viewer.connect(config["socket"])
+            back = answers(viewer, writer.write_metadata) if writer is not None else None
+            to_socket(begun, viewer, config["name"], lambda: True)
+            if back is not None:
+                back.join()
+    finally:
+        reader.cancel()
 
 
 def push(config: dict[str, Any]) -> None:

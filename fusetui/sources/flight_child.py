@@ -39,6 +39,12 @@ def report(**fields: object) -> None:
 def problem(error: BaseException) -> str:
     """What Flight says went wrong, without its debugging context."""
     text = str(error).partition(" gRPC client debug context")[0].partition(". Detail: ")[0]
+    text = text.removesuffix(", with message: .").strip()
+    if text == "Flight cancelled call":
+        return "the call broke off: a message over 66 MiB, or the server is gone"
+    text = text.removeprefix("Flight returned unavailable error, with message: ")
+    if text.startswith("failed to connect"):
+        return f"nobody answers there ({text.rstrip('.').rpartition(': ')[2]})"
     return safe_text(text.strip() or type(error).__name__, 300)
 
 

@@ -26,6 +26,22 @@ class FlightReader(Protocol):
     def read_chunk(self) -> Any: ...
 
 
+class Begun:
+    """A Flight reader from which something has come: before, there is nobody to show to the viewer."""
+
+    def __init__(self, reader: FlightReader) -> None:
+        """Waits for the first batch, or the end. Raises what Flight raises."""
+        self._reader = reader
+        self._first: list[Any] = []
+        self.schema = reader.schema
+        with contextlib.suppress(StopIteration):
+            self._first = [reader.read_chunk()]
+
+    def read_chunk(self) -> Any:
+        """The next one. Raises StopIteration at the end."""
+        return self._first.pop() if self._first else self._reader.read_chunk()
+
+
 def to_socket(reader: FlightReader, connection: socket.socket, name: str, whole: Callable[[], bool]) -> None:
     """Everything as an Arrow stream; the end-of-stream marker only when it came `whole`.
 
@@ -36,18 +52,22 @@ def to_socket(reader: FlightReader, connection: socket.socket, name: str, whole:
     if METADATA_KEY not in (schema.metadata or {}):
         header = Header(source=safe_text(name, 200) or "flight").to_metadata()
         schema = schema.with_metadata({**(schema.metadata or {}), **header})
-    with connection.makefile("wb", _BUFFER_BYTES) as sink:
-        writer = pa.ipc.new_stream(sink, schema)
-        with contextlib.suppress(StopIteration):
-            while True:
-                chunk = reader.read_chunk()
-                stamp = chunk.app_metadata.to_pybytes() if chunk.app_metadata is not None else b""
-                _write(writer, chunk.data, schema, stamp)
+    try:
+        with connection.makefile("wb", _BUFFER_BYTES) as sink:
+            writer = pa.ipc.new_stream(sink, schema)
+            with contextlib.suppress(StopIteration):
+                while True:
+                    chunk = reader.read_chunk()
+                    stamp = chunk.app_metadata.to_pybytes() if chunk.app_metadata is not None else b""
+                    _write(writer, chunk.data, schema, stamp)
+                    sink.flush()
+            if whole():
+                writer.close()
                 sink.flush()
-        if whole():
-            writer.close()
-            sink.flush()
-    connection.shutdown(socket.SHUT_WR)
+    finally:
+        # Closing is not enough while another thread reads answers from it.
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_WR)
 
 
 def _write(writer: Any, batch: pa.RecordBatch | None, schema: pa.Schema, stamp: bytes) -> None:

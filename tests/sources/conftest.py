@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -25,3 +26,12 @@ def open_arrow() -> Iterator[Open]:
     yield open_
     for source in opened:
         source.close()
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A TCP port of loopback that nobody has just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+        return number
