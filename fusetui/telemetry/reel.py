@@ -15,6 +15,7 @@ from fusetui.telemetry.guard import DEFAULT_LIMITS
 from fusetui.telemetry.recording import Recorder
 from fusetui.telemetry.retention import Keep, prune
 from fusetui.telemetry.schema import MARK, build_batch
+from fusetui.telemetry.sidecar import sidecar_path
 from fusetui.telemetry.source import Source
 from fusetui.telemetry.streamfile import StreamFile
 
@@ -122,20 +123,35 @@ class Reel:
     # --- inside -----------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """Notice that the recorder stopped."""
-        if self._recorder is None or not self._recorder.failed:
+        """Notice that the recorder stopped, or that it writes again."""
+        if self._recorder is None:
             return
-        reason = self._recorder.failed
-        self._give_up_recorder()
-        self._stop(reason)
+        if reason := self._recorder.failed:
+            self._give_up_recorder()
+            self._stop(reason)
+        elif self.problem and self._rows_of_recorder():
+            # A new file alone proves nothing: on a full disk its few bytes may still find room.
+            self._lines.append(f"{self._folder}: recording again; {self.lost:,} events were not recorded so far")
+            self.gaps += 1
+            self.problem, self._tries = "", 0
 
     def _give_up_recorder(self) -> None:
         if self._recorder is None:
             return
         self._recorder.close()
+        if self._recorder.failed and not self._recorder.rows:
+            self._remove_empty(folder_segment(self._folder, self._recorder.segment))
         self._written += self._rows_of_recorder()
         self.lost += self._handed - self._rows_of_recorder()
         self._recorder, self._handed, self._marks = None, 0, 0
+
+    def _remove_empty(self, path: Path) -> None:
+        """An outage of a week must not leave a file for every try."""
+        try:
+            path.unlink(missing_ok=True)
+            sidecar_path(path).unlink(missing_ok=True)
+        except OSError as error:
+            self._lines.append(f"{path}: an empty segment cannot be removed: {error.strerror}")
 
     def _rows_of_recorder(self) -> int:
         """Rows of the source, without the mark of ours that comes first."""
@@ -170,10 +186,6 @@ class Reel:
         except TelemetryError as error:
             self._stop(str(error))
             return
-        if self.problem:
-            self.gaps += 1
-            self._lines.append(f"{self._folder}: recording again; {self.lost:,} events were not recorded so far")
-        self.problem, self._tries = "", 0
         if self._resuming and self._source.header.clock == "epoch":
             self._marks = 1
             self._recorder.write(build_batch(_mark(), 1))

@@ -188,7 +188,9 @@ def test_a_full_disk_is_waited_out_counted_and_marked(tmp_path: Path, monkeypatc
         assert list(folder_segments(tmp_path / "r")) == [0]
     made._retry_at = 0.0
     made.write(numbered(200, 100))
-    assert (made.state, made.problem) == ("recording", "")
+    flush(made)
+    made.tick()
+    assert (made.state, made.problem, made.gaps) == ("recording", "", 1)
     made.close()
     assert (made.rows, made.lost) == (200, 100)
     lines = made.take_lines()
@@ -305,3 +307,28 @@ def test_a_folder_without_segments_is_no_recording(tmp_path: Path) -> None:
         open_trace(tmp_path)
     with pytest.raises(TelemetryError, match="no recording in it"):
         ArrowTrace(tmp_path, DEFAULT_LIMITS)
+
+
+def test_tries_on_a_disk_with_room_for_a_header_only_leave_no_files_and_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reel, "_RETRY_S", (0.0,))
+    made = open_reel(tmp_path / "r")
+    real_write = os.write
+
+    def nearly_full(fd: int, data: bytes) -> int:
+        if len(data) > 2000:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real_write(fd, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", nearly_full)
+        for at in range(20):
+            made.write(numbered(at * 100, 100))
+            flush(made)
+            made.tick()
+            assert made.state == "stopped"
+    assert made.lost == 2000
+    assert list((tmp_path / "r").glob("*.arrows*")) == []
+    assert len(made.take_lines()) == 1
+    made.close()
