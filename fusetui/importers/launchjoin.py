@@ -49,12 +49,15 @@ class LaunchJoin:
         self.together = self.clipped = self.wrong = self.in_graphs = self.overlapping = 0
         self.first_call: int | None = None
 
-    def add_work(self, start: Ints, end: Ints, *, correlation: Any, stream: Any, **columns: Any) -> None:
+    def add_work(
+        self, start: Ints, end: Ints, *, correlation: Any, stream: Any, row: Ints | None = None, **columns: Any
+    ) -> None:
         """Pieces of work, shapes (rows,) or single values: device, name and the extra fields too.
 
         correlation  0 for none;  stream  negative for none
+        row          what orders work that ends at one time, when it is not the order in which it is added
         """
-        rows = np.arange(self.pieces, self.pieces + len(start))
+        rows = np.arange(self.pieces, self.pieces + len(start)) if row is None else row
         self.pieces += len(start)
         queued = np.broadcast_to(stream, start.shape) >= 0
         span = {"start": start, "end": end, "device": columns["device"], "stream": stream}

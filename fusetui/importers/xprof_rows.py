@@ -44,8 +44,10 @@ class Profile:
     rows      of ROW, times in ns on the profile's clock
     lines     by code
     left_out  events without usable times
+    memory_bytes  what all of it may take
     """
 
+    memory_bytes: int
     rows: Rows
     names: Words
     plans: Words
@@ -56,7 +58,7 @@ class Profile:
     def within(cls, memory_bytes: int) -> Profile:
         """An empty one that keeps to about half of `memory_bytes`."""
         eighth = memory_bytes // 8
-        return cls(Rows(ROW, 2 * eighth), Words(eighth), Words(eighth))
+        return cls(memory_bytes, Rows(ROW, 2 * eighth), Words(eighth), Words(eighth))
 
 
 def plan_name(module: Any, program: Any) -> str:

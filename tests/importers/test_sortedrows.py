@@ -88,6 +88,13 @@ _WORK = st.lists(
 _CALLS = st.lists(st.tuples(_TIME, st.integers(0, 5), st.integers(0, 8)), max_size=80)
 
 
+def _table(**columns: Any) -> np.ndarray[Any, Any]:
+    table = np.empty(len(columns["start"]), [(name, "i8") for name in columns])
+    for name, values in columns.items():
+        table[name] = values
+    return table
+
+
 @given(work=_WORK, calls=_CALLS)
 @settings(deadline=None)
 def test_work_is_joined_as_in_memory(
@@ -103,8 +110,8 @@ def test_work_is_joined_as_in_memory(
                       stream=stream[part], name=names, plan=names + 3)  # fmt: skip
     join.add_calls(called, called + cost, of)
     join.join()
-    both = np.rec.fromarrays([start, start + took, key, device, stream], names="start,end,correlation,device,stream")
-    launches = np.rec.fromarrays([called, called + cost, of], names="start,end,correlation")
+    both = _table(start=start, end=start + took, correlation=key, device=device, stream=stream)
+    launches = _table(start=called, end=called + cost, correlation=of)
     launch = launch_of(both, launches)
     nodes = graph_nodes(both, launch)
     hit = launch >= 0
