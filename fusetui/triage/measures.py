@@ -60,7 +60,7 @@ class Measures:
         return self.blame.get(name, _NOBODY)
 
     def without(self, name: Bottleneck) -> int | None:
-        """p99 with the driver behind a bottleneck taken away, by the twin, ns; None: it has no part in it, or no twin."""
+        """p99 with the driver behind a bottleneck taken away, by the twin, ns; None: it has no part in it."""
         rows = () if self.causes is None else self.causes.p99.rows
         own = [row for row in rows if OF_DRIVER[row.name] == name and row.share_ns > 0]
         return max(own, key=lambda row: row.share_ns).without_ns if own else None

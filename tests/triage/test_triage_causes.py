@@ -1,4 +1,4 @@
-"""The tail as measured and as modelled: what a finding says of each, and that a model the rows do not bear out is told."""
+"""The tail as measured and as modelled: what a finding says of each; a model that the rows do not bear out is told."""
 
 from __future__ import annotations
 

@@ -22,6 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from fusetui.analysis.attribution.backlog import Backlog
+
 PARTS: Final = ("queue", "gate", "launch", "planned", "imbalance", "padding", "fallback", "contention", "rest")
 QUEUE, GATE, LAUNCH, PLANNED, IMBALANCE, PADDING, FALLBACK, CONTENTION, REST = range(len(PARTS))
 
@@ -83,6 +85,7 @@ class TailTime:
     first      the stage that left its budget first, the one furthest over where several did at once; None: none did
     budget_of  "slo": the objective shared out as the calm slices spend it; "calm": their median and spread
     notes      what was not known and so is in rest, one line each
+    backlog    the largest build-up of what came and had not ended, None: nothing piled up
     """
 
     of: Literal["request", "execution"]
@@ -95,6 +98,7 @@ class TailTime:
     first: int | None = None
     budget_of: BudgetOf = "calm"
     notes: tuple[str, ...] = ()
+    backlog: Backlog | None = None
 
     @property
     def grown(self) -> int:

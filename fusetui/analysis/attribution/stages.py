@@ -30,8 +30,9 @@ def stage_budgets(
     stage, on average. Calm slices are the quarter with the shortest tails; a budget is their median and six spreads
     from slice to slice (a tenth of the latency at least, so that nothing is found in what takes next to nothing), or
     with an objective that objective shared out as they spend it, at least a tenth: of a slice within the objective no
-    stage is over, and where all are, what left its calm budget is told. A stage has left its budget in the first of two slices in a row above it, when the
-    first of its slowest that took more ended. Of several that left at once it is the one furthest over.
+    stage is over, and where all are, what left its calm budget is told. A stage has left its budget in the first of
+    two slices in a row above it, when the first of its slowest that took more ended. Of several that left at once it
+    is the one furthest over.
     """
     slices = min(len(latency) // PER_SLICE, MOST_SLICES)
     budget_of: BudgetOf = "calm" if slo_ns is None else "slo"

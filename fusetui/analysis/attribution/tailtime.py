@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from fusetui.analysis.arrays import Bools, Ints
+from fusetui.analysis.attribution.backlog import backlog_of
 from fusetui.analysis.attribution.parts import REST, Cohort, TailTime
 from fusetui.analysis.attribution.split import known_items, split
 from fusetui.analysis.attribution.stages import stage_budgets
@@ -45,6 +46,7 @@ def tail_time(rows: Columns, reader: Reader, slo_ns: int | None) -> TailTime | N
         first=first,
         budget_of=budget_of,
         notes=notes,
+        backlog=None if same else backlog_of(items.rows.enqueue, found.end),
     )
 
 

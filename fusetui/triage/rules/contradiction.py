@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.triage.counters import counters
 from fusetui.triage.blame import OF_DRIVER
+from fusetui.triage.counters import counters
 from fusetui.triage.finding import Bottleneck, Fact
 from fusetui.triage.measures import NAMED, Measures
 from fusetui.triage.rule import Seen

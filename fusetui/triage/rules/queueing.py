@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from fusetui.analysis.attribution.backlog import LEAST, OUTRUN, PART, SLOWER
+from fusetui.analysis.attribution.parts import REST
 from fusetui.analysis.snapshot import StreamRow
 from fusetui.triage.finding import Confidence, Fact
-from fusetui.triage.measures import NAMED, Measures
+from fusetui.triage.measures import MOST, NAMED, Measures
 from fusetui.triage.rule import Rule, Seen
 from fusetui.triage.slots import work_per_item
 from fusetui.triage.text import many, name, ns, num, pct, since, tail_text
@@ -18,6 +20,7 @@ ROSE: Final = 1.4
 OLD: Final = 4.0
 LEAST_WAITING: Final = 4
 _WAIT: Final = ("enqueue_ns", "start_ns")
+_ENDS: Final = ("enqueue_ns", "end_ns")
 _AHEAD_NEXT: Final = "see what ran on the stream meanwhile: launches ahead of the device wait by design"
 _AHEAD_FIX: Final = "shorten or fuse the work before it on the same stream; the wait itself keeps the device busy"
 
@@ -117,7 +120,54 @@ def _open(m: Measures) -> Iterator[Seen]:
     )
 
 
+def _overload(m: Measures) -> Iterator[Seen]:
+    """Where rows tell nothing between coming and ending; where they do, waits and their cause are told by others."""
+    time = m.snapshot.tail_time
+    if time is None or time.backlog is None or any(blame.cause >= NAMED for blame in m.blame.values()):
+        return
+    slowest, grew = time.extreme or time.tail, time.backlog
+    if slowest.shares[REST] < MOST:
+        return
+    drain = "never drained" if grew.drained_ns is None else f"{ns(grew.drained_ns - grew.peak_ns)} to drain"
+    share = 1.0 - min(grew.calm_ns / max(slowest.latency_ns, 1.0), 1.0)
+    yield Seen(
+        f"overload{since(m, grew.from_ns)}: {num(grew.came_per_s)}/s come, {num(grew.ended_per_s)}/s end,"
+        f" {many(grew.peak)} in progress at the peak, {drain}; median {ns(grew.calm_ns)} before,"
+        f" {ns(grew.late_ns)} in it; {tail_text(m)}",
+        "breach" if m.trouble == "breach" else "warn",
+        "likely",
+        "arrivals and ends are counted; whether a request waited or ran slowly among many is not in this log",
+        (
+            Fact("came while it grew, a second", grew.came_per_s, "", ("enqueue_ns",)),
+            Fact("ended meanwhile, a second", grew.ended_per_s, "", ("end_ns",)),
+            Fact("in progress at the peak", grew.peak, "count", _ENDS),
+            Fact("in progress before", grew.before, "count", _ENDS),
+            Fact("median latency before", grew.calm_ns, "ns", _ENDS),
+            Fact("median latency of the last that came in it", grew.late_ns, "ns", _ENDS),
+        ),
+        share,
+        share,
+        from_ns=grew.from_ns,
+        to_ns=grew.drained_ns,
+        since_ns=grew.from_ns,
+        fix=f"turn away at the door what comes above {num(grew.ended_per_s)}/s, the rate at which it ends, while more"
+        f" than {many(grew.before)} are in progress; or add servers",
+    )
+
+
 RULES: Final = (
+    Rule(
+        id="queueing/overload", look=_overload, inputs=("tail_time.backlog", "tail_time", "blame"),
+        threshold=f"{OUTRUN}× as many come as end while it grows, ≥ {LEAST} in progress, {PART:.0%} of all; the median"
+        f" latency {SLOWER:g}×",
+        why="what is in progress grows in any window until the first end: only with latency it is an overload",
+        does_not_prove=("that requests wait: a batch that grows serves each of them slower",
+                        "that percentiles at the time said so: those of what had ended then were lower"),
+        next_action="open the scheduler's log beside it: running against pending tells slow service from waiting",
+        bottleneck="queueing", stage="runtime queue",
+        fix="turn work away at the door", rollback="lift the limit; it acts at once",
+        screen="tail", pane="tail",
+    ),
     Rule(
         id="queueing/tail", about="stream", look=_tail,
         inputs=("tail_time", "causes", "streams.wait", "latency_series", "cores.busy_share"),
