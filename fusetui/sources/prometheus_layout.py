@@ -59,12 +59,17 @@ class _Parts:
     sets: dict[tuple[tuple[str, str], ...], dict[str | float, int]] = field(default_factory=dict)
 
 
-def lay_out(series: Sequence[Series], types: Mapping[str, str]) -> Layout:
-    """The rows of a page. Of a known engine those in the table; of an unknown one everything, up to MAX_ITEMS."""
+def lay_out(series: Sequence[Series], types: Mapping[str, str], there: Sequence[bool] | None = None) -> Layout:
+    """The rows of a page. Of a known engine those in the table; of an unknown one everything, up to MAX_ITEMS.
+
+    there  whether each series is on the page now: an engine that was restarted with other buckets has left the old ones
+    """
     engine = next((name for name in map(engine_of, (s.name for s in series)) if name), None)
     found: dict[tuple[str, int | None], _Parts] = {}
     starts = []
     for at, one in enumerate(series):
+        if there is not None and not there[at] and "le" in one.labels:
+            continue
         if one.name == "process_start_time_seconds" or one.name.endswith("_created"):
             starts.append(at)
             continue

@@ -146,6 +146,10 @@ _RAY: Final = [
         "deployment_processing_latency": "replica latency", "request_router_fulfillment_time": "router wait",
         "batch_wait_time": "batch wait", "batch_execution_time": "batch run",
     }.items()),
+    # As the proxy sees it: routers and replicas included, the client's own way to it not.
+    Family("ray_serve_http_request_latency_ms", "histogram", "e2e", "s", 1e-3, "application"),
+    Family("ray_serve_grpc_request_latency_ms", "histogram", "grpc e2e", "s", 1e-3, "application"),
+    Family("ray_serve_num_ongoing_http_requests", "gauge", "http requests open"),
     Family("ray_serve_actual_batch_size", "histogram", "batch size", split="deployment"),
     Family("ray_serve_batch_utilization_percent", "histogram", "batch filled", "%", split="deployment"),
     *(Family(f"ray_serve_{name}", "gauge", row, split="deployment") for name, row in {

@@ -37,7 +37,8 @@ class Scraper:
         self.told: Mapping[str, str] = {}
         self._reckoner = Reckoner(window_s)
         self._window_s = window_s
-        self._known = (-1, 0)
+        self._known: tuple[int, int, bytes] = (-1, 0, b"")
+        self._buckets = np.zeros(0, np.int64)
 
     def take(self, page: Page, at_ns: int, wall_ns: int) -> pa.RecordBatch:
         """Rows of one page; at_ns: monotonic, wall_ns: epoch. Raises FetchError for what is no page of metrics."""
@@ -48,9 +49,7 @@ class Scraper:
             raise FetchError("reconnecting", "the page was cut off: it has no # EOF")
         if self.table.generation != self._known[0]:
             self._reckoner.forget()
-        if self._known != (known := (self.table.generation, len(self.table.series))):
-            self.layout = lay_out(self.table.series, self.table.types)
-            self._known = known
+        self._lay_out()
         with np.errstate(all="ignore"):  # a page may hold the largest numbers there are
             rows, intervals, again = self._reckoner.read(self.layout, values, at_ns)
             told = contradictions(self.layout, values, intervals, self._window_s)
@@ -61,6 +60,16 @@ class Scraper:
             more = f" and {len(again) - 3} more" if len(again) > 3 else ""
             marks.append(f"counters began again: {', '.join(again[:3])}{more}")
         return _batch(rows, marks, wall_ns, self._host)
+
+    def _lay_out(self) -> None:
+        """Again when there are new series, or other buckets than before."""
+        series, there = self.table.series, self.table.there()
+        if self._known[:2] != (self.table.generation, len(series)):
+            self._buckets = np.array([at for at, one in enumerate(series) if "le" in one.labels], np.int64)
+        known = self.table.generation, len(series), there[self._buckets].tobytes()
+        if self._known != known:
+            self.layout = lay_out(series, self.table.types, there.tolist())
+            self._known = known
 
     def missing(self) -> tuple[str, ...]:
         """What cannot be told, what was not taken in, and what contradicts itself, one line each."""

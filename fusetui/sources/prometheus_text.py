@@ -91,6 +91,10 @@ class SeriesTable:
         self._forget = self.over_limit > over and taken < len(self.series) // 2
         return np.array(values, np.float64)
 
+    def there(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Whether each series [series] was on the last page, whatever its value."""
+        return np.asarray(np.fromiter(self._stamps, np.int64, len(self._stamps)) == self._pages)
+
     def _first(self, line: str) -> tuple[int, str]:
         """Number of the series and text of the value; -1 for a line that is no sample."""
         bare = line.strip()

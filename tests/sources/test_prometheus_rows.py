@@ -115,6 +115,19 @@ def test_a_histogram_that_began_again_counts_from_there() -> None:
     assert scrapes.take(ttft([0, 5, 5, 5], 2.5))["ttft n"] == (3.0, "")
 
 
+def test_an_engine_restarted_with_other_buckets_is_read_by_those() -> None:
+    scrapes = Scrapes()
+    name = "vllm:time_to_first_token_seconds"
+    old, new = ["1.0", "2.0", "+Inf"], ["1.0", "5.0", "60.0", "+Inf"]
+    scrapes.take(histogram(name, old, [0, 0, 0], 0.0))
+    assert scrapes.take(histogram(name, old, [0, 4, 4], 6.0))["ttft p95 hi"] == (2.0, "s")
+    assert "ttft n" not in scrapes.take(histogram(name, new, [0, 1, 1, 1], 3.0))
+    rows = scrapes.take(histogram(name, new, [0, 1, 11, 11], 303.0))
+    assert (rows["ttft p95 lo"], rows["ttft p95 hi"], rows["ttft n"]) == ((5.0, "s"), (60.0, "s"), (10.0, ""))
+    scrapes.take(histogram(name, old, [0, 0, 0], 0.0))
+    assert scrapes.take(histogram(name, old, [0, 3, 3], 6.0))["ttft p95 hi"] == (2.0, "s")
+
+
 def test_a_label_set_that_came_later_is_counted_from_its_first_page() -> None:
     scrapes = Scrapes()
     scrapes.take(ttft([1, 1, 1, 1], 0.0, 'model_name="a",'))
@@ -230,6 +243,20 @@ def test_an_unknown_engine_shows_under_its_own_names() -> None:
     scrapes.take(page.format(1))
     assert scrapes.take(page.format(3)) == {"queue_depth": (3.0, ""), "jobs": (2.0, "/s"), "job n": (0.0, "")}
     assert "engine: none that is known; metrics under their own names" in scrapes.scraper.missing()
+
+
+def test_ray_serve_end_to_end_is_what_its_proxy_saw() -> None:
+    scrapes = Scrapes()
+    name, bounds = "ray_serve_http_request_latency_ms", ["50.0", "100.0", "+Inf"]
+    ok, failed = (f'application="default",status_code="{code}",' for code in (200, 500))
+    open_now = 'ray_serve_num_ongoing_http_requests{node_id="n"} 4\n'
+    scrapes.take(histogram(name, bounds, [0, 0, 0], 0.0, ok) + histogram(name, bounds, [0, 0, 0], 0.0, failed))
+    rows = scrapes.take(
+        open_now + histogram(name, bounds, [0, 3, 3], 240.0, ok) + histogram(name, bounds, [0, 1, 1], 80.0, failed)
+    )
+    assert rows["e2e default n"] == (4.0, "")
+    assert (rows["e2e default p95 lo"], rows["e2e default p95 hi"]) == ((0.05, "s"), (0.1, "s"))
+    assert rows["http requests open"] == (4.0, "")
 
 
 def test_every_engine_has_its_waiting_and_its_latency() -> None:
