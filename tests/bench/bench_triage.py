@@ -24,7 +24,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "triage"))
 
-from cases import CASES, NOT_COVERED
+from cases import CASES
 from triage_rows import snapshot as case_snapshot
 
 from fusetui.accelerator.scenario.build import Run
@@ -78,7 +78,6 @@ def main() -> int:
               f"{first.confidence if first else '':10}{took * 1e3:>7.1f}{mark}", flush=True)  # fmt: skip
     _confusion(seen)
     _quiet(args.seeds, args.window)
-    print("\nnot covered:", *(f"\n  {number}: {why}" for number, why in NOT_COVERED.items()))
     return 0
 
 
