@@ -127,7 +127,6 @@ ARRAYS: Final = (
         has=(rb'"frame"\s*:', rb'"metrics"\s*:'),
     ),
     Kind("statistics derived by XProf, sums without times", _XPROF, has=(rb'\A\[\s*\{\s*"cols"\s*:',)),
-    Kind("TensorRT layer times summed over all runs", _TRTEXEC, has=(rb'"timeMs"',)),
     Kind("answers of an MLPerf run, no times", _LOADGEN, has=(rb'\A\[\s*\{\s*"seq_id"\s*:', rb'"qsl_idx"\s*:')),
     Kind(
         "empty JSON array, nothing was recorded (LoadGen leaves one as mlperf_log_accuracy.json)",

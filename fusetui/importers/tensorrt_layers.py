@@ -7,6 +7,7 @@ layers of a run follow one another without gaps, and so do the runs. Fused layer
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -43,15 +44,23 @@ def read(path: Path, memory_bytes: int) -> Capture:
     layers = _layers(path, memory_bytes // 8)
     runs = max(map(len, layers.values()), default=0)
     whole = {name: times for name, times in layers.items() if len(times) == runs}
-    if not runs:
-        raise TelemetryError(str(path), f"{NAME} without one layer", "let the profiler see a run")
-    took = np.rint(np.array(list(whole.values()), np.float64).T * 1e6)
-    if not np.isfinite(took).all() or (took < 0).any() or (took > _LONGEST_MS * 1e6).any():
-        raise TelemetryError(str(path), f"{NAME} with impossible durations", "is it in milliseconds?")
-    notes = ["durations only: layers and runs are laid end to end, idle time and queue wait are not measured"]
+    took_ms = np.array(list(whole.values()), np.float64).reshape(-1, runs).T
+    capture = laid_end_to_end(str(path), NAME, list(whole), took_ms)
     if len(whole) < len(layers):
-        notes.append(f"layers left out, not measured in every run: {len(layers) - len(whole):,} of {len(layers):,}")
-    names: list[str | None] = [*map(safe_text, whole), "run"]
+        left_out = len(layers) - len(whole)
+        capture.notes.append(f"layers left out, not measured in every run: {left_out:,} of {len(layers):,}")
+    return capture
+
+
+def laid_end_to_end(where: str, what: str, layers: Sequence[str], took_ms: npt.NDArray[np.float64]) -> Capture:
+    """Runs of layers one after the other; took_ms has shape (runs, layers). Raises TelemetryError."""
+    if not took_ms.size:
+        raise TelemetryError(where, f"{what} without one layer", "let the profiler see a run")
+    took = np.rint(took_ms * 1e6)
+    if not np.isfinite(took).all() or (took < 0).any() or (took > _LONGEST_MS * 1e6).any():
+        raise TelemetryError(where, f"{what} with impossible durations", "is it in milliseconds?")
+    notes = ["durations only: layers and runs are laid end to end, idle time and queue wait are not measured"]
+    names: list[str | None] = [*map(safe_text, layers), "run"]
     header = Header(source="tensorrt-iprofiler", clock="trace")
     return Capture(header, merged_batches(_sections(took.astype(np.int64)), {"name": names}), notes)
 

@@ -14,7 +14,7 @@ from kineto_samples import MEMORY, rows_of, write
 from test_kineto_fuzz import mutate
 
 from fusetui.analysis.quantiles import nearest_rank
-from fusetui.importers import tensorrt_layers, tensorrt_times
+from fusetui.importers import tensorrt_layers, tensorrt_profile, tensorrt_times
 from fusetui.importers.bytestream import head_of
 from fusetui.importers.foreign import recognised
 from fusetui.importers.open import open_capture
@@ -106,6 +106,41 @@ def test_layer_durations_are_laid_end_to_end(tmp_path: Path) -> None:
     assert "layers left out, not measured in every run: 1 of 3" in capture.notes
 
 
+PROFILE = """[
+  { "count" : 1 }
+, { "name" : "Quantize", "timeMs" : 0.5, "averageMs" : 0.5, "medianMs" : 0.5, "percentage" : 20 }
+, { "name" : "w + Conv_9", "timeMs" : 2.0, "averageMs" : 2.0, "medianMs" : 2.0, "percentage" : 80 }
+, { "name" : "Quantize", "timeMs" : 0.25, "averageMs" : 0.25, "percentage" : 0 }
+]"""
+
+
+def test_a_profile_of_one_run_is_that_run(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.json", PROFILE)
+    assert tensorrt_profile.sniff(path.read_bytes())
+    capture = tensorrt_profile.read(path, MEMORY)
+    assert [(r["kind"], r["name"], r["start_ns"], r["end_ns"], r["request"]) for r in rows_of(capture)] == [
+        ("execution", "Quantize", 0, 500_000, 0),
+        ("execution", "w + Conv_9", 500_000, 2_500_000, 0),
+        ("execution", "Quantize", 2_500_000, 2_750_000, 0),
+        ("request", "run", 0, 2_750_000, 0),
+    ]
+    assert capture.header.source == "tensorrt-iprofiler"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('"count" : 1', '"count" : 1200', r"with sums of 1,200 runs, the times of none; profile one run"),
+        (PROFILE[PROFILE.index("\n,") :], "]", "without one layer"),
+        ("0.25", "-1", "with impossible durations"),
+        (PROFILE[-40:], "", "that cannot be read"),
+    ],
+)
+def test_profiles_that_are_no_run_are_refused(tmp_path: Path, old: str, new: str, line: str) -> None:
+    with pytest.raises(TelemetryError, match=line):
+        open_capture([write(tmp_path / "t.json", PROFILE.replace(old, new))], memory_bytes=MEMORY)
+
+
 @pytest.mark.parametrize("bad", ['{"/a/Conv": [0.5, NaN]}', '{"/a/Conv": [0.5, 1e9]}', '{"/a/Conv": [0.5,'])
 def test_layer_durations_that_make_no_sense_are_refused(tmp_path: Path, bad: str) -> None:
     with pytest.raises(TelemetryError, match=tensorrt_layers.NAME.replace("(", r"\(").replace(")", r"\)")):
@@ -115,7 +150,6 @@ def test_layer_durations_that_make_no_sense_are_refused(tmp_path: Path, bad: str
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ('[\n  { "count" : 9 }\n, { "name" : "a", "timeMs" : 1, "averageMs" : 1 }\n]', "summed over all runs"),
         ('{"Layers": [{"Name": "a"}]}', "layer information"),
         ('{"performance_summary": {"Throughput": 1}}', "metadata"),
     ],
@@ -128,11 +162,15 @@ def test_files_without_times_are_refused_by_name(tmp_path: Path, text: str, name
 
 @pytest.mark.parametrize("block", range(4))
 def test_mutations_are_read_or_refused(tmp_path: Path, block: int) -> None:
-    samples = [(tensorrt_times, text_of(TIMES * 3)), (tensorrt_layers, json.dumps({"/a/Conv": [0.5] * 20}))]
+    samples = [
+        (tensorrt_times, text_of(TIMES * 3)),
+        (tensorrt_layers, json.dumps({"/a/Conv": [0.5] * 20})),
+        (tensorrt_profile, PROFILE),
+    ]
     read = 0
     lines: list[str] = []
     for case in range(block, 200, 4):
-        module, text = samples[case // 4 % 2]
+        module, text = samples[case // 4 % 3]
         path = write(tmp_path / "fuzz.json", mutate(text.encode(), random.Random(case)))
         try:
             rows = rows_of(module.read(path, 1 << 20))
@@ -201,11 +239,22 @@ def test_layers_of_a_real_dump() -> None:
 @needs_corpus
 def test_every_real_file_is_opened_or_named() -> None:
     files = [*(_TRACES / "tensorrt_trex").iterdir(), *(_TRACES / "tensorrt_iprofiler").iterdir()]
-    opened = [path for path in files if tensorrt_times.sniff(head_of(path)) or tensorrt_layers.sniff(head_of(path))]
-    assert (len(opened), len(files)) == (3, 26)
+    readers = (tensorrt_times, tensorrt_layers, tensorrt_profile)
+    claimed = [path for path in files if any(reader.sniff(head_of(path)) for reader in readers)]
+    several = [path for path in claimed if path.suffix == ".profile"]
+    opened = [path for path in claimed if path not in several]
+    assert (len(opened), len(several), len(files)) == (6, 3, 26)
     for path in files:
         if path in opened:
             open_capture([path], memory_bytes=MEMORY).close()
         else:
             with pytest.raises(TelemetryError, match="TensorRT"):
                 open_capture([path], memory_bytes=MEMORY)
+
+
+@needs_corpus
+def test_a_real_profile_has_the_time_of_its_run() -> None:
+    path = _TRACES / "tensorrt_trex" / "NVIDIA__TensorRT__pytorch_resnet_A100_qat_resnet-qat.onnx.engine.profile.json"
+    rows = rows_of(tensorrt_profile.read(path, MEMORY))
+    assert sum(row["kind"] == "execution" for row in rows) == 37
+    assert rows[-1]["end_ns"] == 1_095_680
