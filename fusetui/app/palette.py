@@ -34,7 +34,7 @@ class Ink(IntEnum):
 DATA: Final = Ink.STREAM_1
 """What a chart of one series is drawn in; the accent is for focus."""
 
-WAS: Final = Ink.STREAM_1 + 3
+WAS: Final = Ink.STREAM_1 + 6
 """What a baseline is drawn in, with dots, so that it is told apart without colour too."""
 
 _HEAT_GROUND: Final = 0.6

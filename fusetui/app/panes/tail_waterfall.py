@@ -62,7 +62,7 @@ Blind to  causes: what a stage adds is not always its own doing."""
             return
         steps = waterfall(time, by_part=True)
         if len(steps) > canvas.height:
-            steps = waterfall(time, by_part=False)
+            steps = fewer(waterfall(time, by_part=False), canvas.height)
         first = STAGES[time.first] if time.first is not None else ""
         top = max(step.high for step in steps)
         for y, step in enumerate(steps[: canvas.height]):
@@ -83,6 +83,21 @@ def waterfall(time: TailTime, *, by_part: bool) -> list[Step]:
         steps.append(Step(label, min(at, at + by_ns), max(at, at + by_ns), by_ns))
         at += by_ns
     return [*steps, Step("slowest", 0.0, tail.latency_ns)]
+
+
+def fewer(steps: list[Step], most: int) -> list[Step]:
+    """At most `most` steps (three at least): the smallest ones between both ends put together, as the last of them."""
+    spare = len(steps) - max(most, 3)
+    if spare <= 0:
+        return steps
+    middle = steps[1:-1]
+    small = sorted(middle, key=lambda step: abs(step.by_ns or 0.0))[: spare + 1]
+    at, found = steps[0].high, [steps[0]]
+    for step in [one for one in middle if one not in small]:
+        found.append(Step(step.label, min(at, at + (step.by_ns or 0.0)), max(at, at + (step.by_ns or 0.0)), step.by_ns))
+        at += step.by_ns or 0.0
+    others = sum(step.by_ns or 0.0 for step in small)
+    return [*found, Step("others", min(at, at + others), max(at, at + others), others), steps[-1]]
 
 
 def _stages(time: TailTime) -> list[tuple[str, float]]:
