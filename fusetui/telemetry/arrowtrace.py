@@ -23,6 +23,7 @@ GROWING_S: Final = 10.0
 """A stream without its end marker counts as growing while its last write is no older than this."""
 
 _MAX_NOTED: Final = 20
+_GAP_NS: Final = 1_000_000_000
 
 
 class ArrowTrace:
@@ -77,6 +78,7 @@ class ArrowTrace:
         with self._lock:
             while len(self._times) < len(self._places):
                 self._times.append(self._locate(len(self._times)))
+                self._note_gap(len(self._times) - 1)
             table = np.array(self._times, np.int64).reshape(len(self._times), 3)
         return BatchIndex(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
 
@@ -173,6 +175,15 @@ class ArrowTrace:
         self._segment_notes.append(f"not joined: {why}")
         self._walked = path
         return True
+
+    def _note_gap(self, number: int) -> None:
+        """Say how long nobody recorded before a run that went on in the folder."""
+        segment, before = self._places[number][0], self._places[max(number - 1, 0)][0]
+        if segment == before or self._segments[segment].recording == self._segments[before].recording:
+            return
+        gap_ns = self._times[number][0] - self._times[number - 1][1]
+        if gap_ns >= _GAP_NS:
+            self._segment_notes.append(f"nothing recorded for {gap_ns / 1e9:,.1f} s before {self._paths[segment].name}")
 
     def _locate(self, number: int) -> tuple[int, int, int]:
         """First and last event time and rows of a batch: from the sidecar when it agrees, else by reading it."""

@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.compute as pc
 import pytest
 from telemetry_samples import HEADER, numbered
@@ -25,6 +26,7 @@ from fusetui.telemetry.folder import FolderLock, folder_segment, folder_segments
 from fusetui.telemetry.guard import DEFAULT_LIMITS
 from fusetui.telemetry.header import Header
 from fusetui.telemetry.open import open_trace
+from fusetui.telemetry.recording import Recorder
 from fusetui.telemetry.reel import RESUMED, Reel
 from fusetui.telemetry.replay import Replay
 from fusetui.telemetry.retention import Keep, prune
@@ -332,3 +334,20 @@ def test_tries_on_a_disk_with_room_for_a_header_only_leave_no_files_and_one_line
     assert list((tmp_path / "r").glob("*.arrows*")) == []
     assert len(made.take_lines()) == 1
     made.close()
+
+
+def test_time_that_nobody_recorded_is_noted_and_empty(tmp_path: Path) -> None:
+    made = open_reel(tmp_path / "r")
+    made.write(numbered(0, 1000))  # up to 1 ms
+    made.close()
+    trace = open_trace(tmp_path / "r")
+    for begin_s in (0.54, 8.0):
+        segment = max(folder_segments(tmp_path / "r")) + 1
+        with Recorder(folder_segment(tmp_path / "r", segment), HEADER) as later:
+            later.write(numbered(int(begin_s * 1e6), 10))
+    trace = open_trace(tmp_path / "r")
+    replay = Replay(trace)
+    density = replay.density(80)
+    replay.close()
+    assert list(trace.notes) == ["nothing recorded for 7.5 s before 000002.arrows"]
+    assert [(int(at), int(density[at])) for at in np.flatnonzero(density)] == [(0, 1000), (5, 10), (79, 10)]
