@@ -1,6 +1,7 @@
 """Hours of recording with restarts: what is missing afterwards, and what the recorder took.
 
     python tests/bench/bench_recording_hours.py [--hours 2] [--rate 20000] [--restarts 16] [--folder DIR]
+        [--options='--metrics 127.0.0.1:9464']
 
 A producer sends numbered rows over a Unix socket to `fusetui record`, which rotates by size and time. At random moments
 the recorder gets SIGTERM or SIGKILL and is started again a second later; the middle third of the time is left in peace,
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -93,11 +95,12 @@ class Life:
 class Run:
     """The recorder and the producer, and what was seen of them."""
 
-    def __init__(self, folder: Path, rate: int) -> None:
+    def __init__(self, folder: Path, rate: int, options: list[str]) -> None:
         self.folder = folder
         self.recording = folder / "recording"
         self.address = f"unix:{folder}/socket"
         self.rate = rate
+        self._options = options
         self.lives: list[Life] = []
         self.began_s = time.time()
         self._log = (folder / "record.log").open("a")
@@ -108,7 +111,7 @@ class Run:
     def _start_recorder(self) -> None:
         command = [sys.executable, "-m", "fusetui.cli", "record", self.address, "-o", f"{self.recording}/"]
         self._process = subprocess.Popen(
-            [*command, "--rotate", "64MB", "--rotate", "5min"], stdout=self._log, stderr=self._log
+            [*command, "--rotate", "64MB", "--rotate", "5min", *self._options], stdout=self._log, stderr=self._log
         )
         self.lives.append(Life(self._process.pid, time.time()))
 
@@ -272,6 +275,7 @@ def main() -> int:
     parser.add_argument("--restarts", type=int, default=16)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--options", default="", help="more options for the recorder, as in a shell")
     parser.add_argument("--produce", metavar="ADDRESS", help=argparse.SUPPRESS)
     args = parser.parse_args()
     folder = args.folder or Path(tempfile.mkdtemp(prefix="fusetui-hours-"))
@@ -282,7 +286,7 @@ def main() -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    run = Run(folder, args.rate)
+    run = Run(folder, args.rate, shlex.split(args.options))
     try:
         drive(run, args.hours, plan_of(args.hours, args.restarts, random.Random(args.seed)), stop)
     finally:
