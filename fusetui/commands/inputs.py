@@ -12,7 +12,7 @@ from fusetui.data import data_dir
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.source import Source, Trace
 
-_DEVICES = ("nvml", "amdsmi", "neuron", "tt-smi", "xpu-smi", "hl-smi")
+_DEVICES = ("nvml", "amdsmi", "neuron", "tt-smi", "xpu-smi", "hl-smi", "tpu")
 _LIVE_WORDS = ("host", "sim", "load", "-", *_DEVICES)
 _LIVE_PREFIXES = (
     "sim:",

@@ -40,7 +40,7 @@ def live(commands: Commands) -> None:
         default="host",
         help="host (default), sim, sim:scenario=NAME, - (stdin), unix:PATH, tcp:HOST:PORT, a pipe,"
         " an engine's http://…/metrics, a vLLM or SGLang log, or"
-        " devices: nvml, amdsmi, neuron, tt-smi, xpu-smi, hl-smi; `fusetui doctor` tells what is here",
+        " devices: nvml, amdsmi, neuron, tt-smi, xpu-smi, hl-smi, tpu; `fusetui doctor` tells what is here",
     )
     command.add_argument("--record", metavar="FILE", help="record what comes, as `fusetui record` does")
     command.add_argument("--force", action="store_true", help="overwrite FILE")

@@ -40,7 +40,7 @@ FAMILIES: Final = (
     Family("Tenstorrent device", r"tenstorrent/\d+", ("0x1e52",), _COMPUTE, "tt-smi", tool="tt-smi"),
     Family("Gaudi device", r"accel/accel\d+|hl\d+", ("0x1da3",), _COMPUTE, "hl-smi", tool="hl-smi"),
     Family("Intel GPU", r"dri/renderD\d+", ("0x8086",), ("0x03",), "xpu-smi", tool="xpu-smi"),
-    Family("Google TPU", r"accel\d+", (), (), remedy="no source of ours; record a profile and replay it"),
+    Family("Google TPU", r"accel\d+", (), (), "tpu", module="tpu_info"),
     Family(
         "Ascend NPU",
         r"davinci\d+",
