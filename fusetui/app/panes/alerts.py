@@ -31,6 +31,7 @@ class AlertsPane(Pane):
 cleared   once it has held for as long as `clear` says: in between it stays raised
 Log       every raise and clear is a line in alerts/ of the state folder; hooks that failed too. In a replay alerts are
           marks only: ▲ raised, ✓ cleared, over the whole capture, and no hook is called.
+Columns   those of the measures in its rule
 Blind to  what came between two looks; more than the newest 100,000 rows of the time looked over."""
     watched: Seen | None = None
 

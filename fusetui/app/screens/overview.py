@@ -36,8 +36,8 @@ class OverviewScreen(CauseScreen):
     LEAD = False
     AUTO_FOCUS = "FindingsPane"
     PANES = (
-        GaugesPane,
         TailPane,
+        GaugesPane,
         BaselinePane,
         QueueStreamsPane,
         TailDriversPane,
