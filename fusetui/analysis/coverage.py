@@ -36,13 +36,15 @@ _LOSSES: Final = tuple(
         ("overlapping", r"overlaps? (?:its|their) predecessor"),
         (
             "broken",
-            r"unreadable|is damaged|goes in circles|not proper JSON|end badly|no rows left out|could (?:not|only) be read|cannot read",
+            r"unreadable|is damaged|goes in circles|not proper JSON|end badly|no rows left out|could (?:not|only) be read"
+            r"|cannot read",
         ),
         ("units", r"not ns|whole (?:micro)?seconds|which unit|\d digits|scaled to|taken as UTC"),
         ("left out", r"left out|not shown"),
         (
             "not recorded",
-            r"^no |\bno (?:request|queue wait|latency)|records? (?:it|them)|not measured|not in (?:it|this)",
+            r"^no |\bno (?:request|queue wait|latency|start)|records? (?:it|them)|not measured|not in (?:it|this)"
+            r"|whole test only",
         ),
     )
 )

@@ -61,6 +61,8 @@ def test_the_option_is_that_of_the_tool(source: str, option: str | None) -> None
         ("events with time 0 and duration 0 left out: 3", "clock", 3),
         ("the log does not know the chip's clock: times are cycles, not ns", "units", None),
         ("slices inside others of their thread left out: 12", "left out", 12),
+        ("35 of 35 nodes have no start: such a trace is made to be simulated", "not recorded", 35),
+        ("results of the whole test only: mlperf_log_trace.json of the run has every sample", "not recorded", None),
         ("no API calls in it, so no queue wait: record with --hip-trace too", "not recorded", None),
         ("device work of graph launches, only the first of a stream waits: 1,566; idle time between the others may be "
          "false, as profilers miss kernels of a replay", "graph replay", 1566),
