@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from fusetui.telemetry.retention import Keep
 from fusetui.telemetry.times import parse_bytes, parse_duration_ns
+
+if TYPE_CHECKING:
+    from fusetui.telemetry.retention import Keep
 
 ROTATE_BYTES: Final = 256 << 20
 ROTATE_NS: Final = 3600 * 10**9
@@ -49,6 +51,8 @@ def segment_limits(amounts: Sequence[Amount]) -> tuple[int, float]:
 
 def keep_limits(amounts: Sequence[Amount]) -> Keep:
     """What retention leaves; the smallest given ones."""
+    from fusetui.telemetry.retention import Keep
+
     given = {kind: min(value for k, value in amounts if k == kind) for kind, _ in amounts}
     return Keep(given.get("files"), given.get("bytes"), given.get("ns"))
 

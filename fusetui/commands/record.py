@@ -33,13 +33,14 @@ _LAST_WORDS_S = 3.0
 
 
 class _Until:
-    """When to stop: the time is up, or SIGINT or SIGTERM came."""
+    """When to stop: the time is up, or SIGINT, SIGTERM or (unless it is ignored, as under nohup) SIGHUP came."""
 
     def __init__(self, for_ns: int | None) -> None:
         self._end_s = time.monotonic() + for_ns / 1e9 if for_ns else float("inf")
         self._asked = threading.Event()
-        signal.signal(signal.SIGTERM, self._ask)
-        signal.signal(signal.SIGINT, self._ask)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._ask)
 
     def _ask(self, _signal: int, _frame: FrameType | None) -> None:
         self._asked.set()

@@ -16,16 +16,21 @@ _BLOCK: Final = 1 << 20
 def hash_of_captures(paths: Sequence[Path]) -> str:
     """64 hexadecimal digits. Of one file they are its sha256, as `sha256sum` prints; segments follow one another.
 
-    Of a folder, or of several captures, it is that of the lines `<sha256>  <relative name>`, sorted.
+    Of a folder, or of several captures, it is that of the lines `<sha256>  <relative name>`, sorted; hidden files (the
+    lock of a recorder) are no part of it.
     Raises TelemetryError when something cannot be read.
     """
     if len(paths) == 1 and not paths[0].is_dir():
         return _of_file(paths[0])
     lines = []
     for path in paths:
-        files = sorted(found for found in path.rglob("*") if found.is_file()) if path.is_dir() else [path]
+        files = _visible_files(path) if path.is_dir() else [path]
         lines += [f"{_of_file(file)}  {file.relative_to(path.parent).as_posix()}" for file in files]
     return sha256("\n".join(sorted(lines)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _visible_files(folder: Path) -> list[Path]:
+    return sorted(found for found in folder.rglob("*") if found.is_file() and not found.name.startswith("."))
 
 
 def _of_file(path: Path) -> str:
