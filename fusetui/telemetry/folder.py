@@ -79,8 +79,8 @@ class FolderLock:
 def salvage(folder: Path) -> list[str]:
     """End the segments that a killed recorder left open, after their last whole batch; a line about each.
 
-    One that has not even a whole schema holds no row and is removed. Damage in the middle is left as it is.
-    Raises TelemetryError when the folder cannot be written.
+    One that has not even a whole schema holds no row and is removed. Damage in the middle is left as it is, and so is
+    all where nothing can be written: a reader copes with a segment that was not ended.
     """
     lines = []
     for path in list(folder_segments(folder).values())[-_UNSURE:]:
@@ -88,7 +88,7 @@ def salvage(folder: Path) -> list[str]:
             if line := _salvage_one(path):
                 lines.append(line)
         except OSError as error:
-            raise TelemetryError(str(path), f"cannot be ended after a kill: {error.strerror}") from None
+            lines.append(f"{path.name}: was not ended, and cannot be now: {error.strerror}")
     return lines
 
 

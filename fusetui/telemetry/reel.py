@@ -61,11 +61,7 @@ class Reel:
         self._pruned_to = -1
         self._closed = False
         self._lock = FolderLock(folder)
-        try:
-            self._lines = salvage(folder)
-        except TelemetryError:
-            self._lock.release()
-            raise
+        self._lines = salvage(folder)
         self._resuming = bool(folder_segments(folder))
 
     @property

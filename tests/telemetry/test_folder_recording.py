@@ -130,6 +130,23 @@ def test_a_kill_costs_the_batch_that_was_pending_and_the_next_start_ends_the_seg
     assert list(trace.notes) == []
 
 
+def test_a_start_on_a_full_disk_leaves_the_segment_and_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(tmp_path / "r", 0, 100)
+    path = folder_segment(tmp_path / "r", 0)
+    path.write_bytes(path.read_bytes()[:-8])
+    cut = path.read_bytes()
+
+    def full(_fd: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    again = open_reel(tmp_path / "r")
+    assert again.take_lines() == ["000000.arrows: was not ended, and cannot be now: No space left on device"]
+    again.close()
+    assert path.read_bytes()[: len(cut)] == cut
+    assert numbers_and_marks(open_trace(tmp_path / "r"))[0] == list(range(100))
+
+
 def test_a_segment_without_a_whole_schema_is_removed_and_its_number_used(tmp_path: Path) -> None:
     record(tmp_path / "r", 0, 100)
     folder_segment(tmp_path / "r", 1).write_bytes(folder_segment(tmp_path / "r", 0).read_bytes()[:100])
