@@ -39,9 +39,14 @@ def offers(
 ) -> list[Offer]:
     """Everything found, most specific first: devices, serving ports, sockets, and what is always there."""
     found = [_device(device, has_module, find_command) for device in devices(root)]
+    urls = []
     for port in listeners(root):
-        command = f"fusetui live http://{port.host}:{port.port}{port.path}" if port.path else ""
-        found.append(Offer("port", port.what, bool(command), port.told, command))
+        url = f"http://{port.host}:{port.port}{port.path}" if port.path else ""
+        urls += [url] if url else []
+        found.append(Offer("port", port.what, bool(url), port.told, f"fusetui live {url}" if url else ""))
+    if len(urls) > 1:
+        told = "each a host of its own in one view"
+        found.append(Offer("port", "all of these together", True, told, f"fusetui live {','.join(urls)}"))
     taken = sockets(root)
     found += [Offer("socket", safe_text(path, 200), False, "a fusetui listens here already", "") for path in taken]
     folder = environ.get("XDG_RUNTIME_DIR") or "/tmp"

@@ -136,6 +136,10 @@ def test_listeners_on_loopback_by_command_and_by_port(tmp_path: Path) -> None:
     offer = found(tmp_path)["vLLM"]
     assert (offer.command, offer.detail) == ("fusetui live http://127.0.0.1:8123/metrics", "port 8123, by its command")
     assert "a guess by its number" in found(tmp_path)["DCGM exporter"].detail
+    assert found(tmp_path)["all of these together"].command == (
+        "fusetui live http://127.0.0.1:8000/metrics,http://127.0.0.1:8123/metrics,http://127.0.0.1:9400/metrics,"
+        "http://[::1]:41611/metrics"
+    )
 
 
 def test_sockets_in_use(tmp_path: Path) -> None:
