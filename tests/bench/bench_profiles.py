@@ -22,7 +22,7 @@ from typing import Any
 from fusetui.emit import ProfileStream
 from fusetui.telemetry.reader import StreamReader
 
-STEPS, TURNS = 40, 4
+STEPS, TURNS = 20, 4
 WAIT, WARMUP, ACTIVE = 7, 1, 2
 
 
@@ -45,9 +45,9 @@ class Reader(threading.Thread):
 
 def step_of(torch: Any) -> Callable[[], None]:
     torch.manual_seed(0)
-    block = torch.nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True)
+    block = torch.nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
     optimizer = torch.optim.SGD(block.parameters(), lr=0.01)
-    inputs = torch.rand(8, 64, 256)
+    inputs = torch.rand(4, 32, 128)
 
     def step() -> None:
         optimizer.zero_grad()
