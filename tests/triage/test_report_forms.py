@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from reportmaterial import MS, requests, stepped, told
 
+from fusetui.analysis.compare import compare
 from fusetui.telemetry.header import Header
+from fusetui.triage.quality import Series, readings_of
 from fusetui.triage.report.blocks import Bullets, Command, Document, Facts, Line, Section, Table, Text
 from fusetui.triage.report.html import as_html
 from fusetui.triage.report.markdown import MAX_CHARS, as_markdown, escaped
@@ -51,7 +53,8 @@ _PAGE_TAGS = {
 _SVG_TAGS = {"svg", "line", "text", "polyline", "circle", "rect"}
 _ATTRIBUTES = {
     "class", "lang", "charset", "name", "content", "http-equiv", "style", "viewbox", "role", "aria-label", "x", "y",
-    "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height", "points", "text-anchor",
+    "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height", "points", "text-anchor", "fill", "stroke",
+    "stroke-width", "stroke-dasharray", "font-size", "font-family",
 }  # fmt: skip
 
 
@@ -91,7 +94,19 @@ def _document(hostile: str) -> Document:
         stream=hostile,
         host=hostile,
     )
-    return document_of(told(rows, spec=hostile, notes=(hostile,)))
+    before = requests(stepped(), Header(source=hostile, build={hostile: "x"}), name=hostile, stream="b")
+    quality = readings_of({hostile: Series(np.array([0.8]), np.array([0.7]), "higher", "file")})
+    return document_of(
+        told(
+            rows,
+            spec=hostile,
+            notes=(hostile,),
+            baseline=hostile,
+            comparison=compare(before.scope(), rows.scope()),
+            quality=quality,
+            quality_options=("--quality", hostile),
+        )
+    )
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

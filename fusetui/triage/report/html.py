@@ -13,8 +13,8 @@ from fusetui.triage.report.svg import bars_svg, line_svg
 _STYLE: Final = """\
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --soft: #57606a; --rule: #d0d7de; --fill: #f6f8fa;
   --a: #0969da; --b: #9a6700; --bad: #b42318; --good: #1a7f37; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --paper: #0d1117; --soft: #9198a1; --rule: #3d444d;
-  --fill: #151b23; --a: #58a6ff; --b: #d29922; --bad: #ff7b72; --good: #3fb950; } }
+@media screen and (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --paper: #0d1117; --soft: #9198a1;
+  --rule: #3d444d; --fill: #151b23; --a: #58a6ff; --b: #d29922; --bad: #ff7b72; --good: #3fb950; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
   max-width: 60rem; padding: 0 1rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; margin-bottom: .5rem; } h2 { border-bottom: 1px solid var(--rule); margin-top: 2rem; }
@@ -22,17 +22,21 @@ h1 { font-size: 1.6rem; margin-bottom: .5rem; } h2 { border-bottom: 1px solid va
 .verdict.breach { border-color: var(--bad); } .verdict.warn { border-color: var(--b); }
 .verdict.quiet { border-color: var(--good); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; }
-th, td { border-bottom: 1px solid var(--rule); padding: .25rem .6rem; text-align: left; vertical-align: top; }
+th, td { border-bottom: 1px solid var(--rule); padding: .25rem .6rem; text-align: left; vertical-align: top;
+  overflow-wrap: break-word; }
+td:first-child:not(.number) { overflow-wrap: anywhere; min-width: 8em; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th.number { white-space: normal; }
 dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .15rem 1rem; }
 dt { color: var(--soft); } dd { margin: 0; }
 pre { background: var(--fill); border: 1px solid var(--rule); padding: .5rem .8rem; white-space: pre-wrap; }
-figure { margin: 1rem 0; } figcaption, .at, footer { color: var(--soft); font-size: .9rem; }
+figure { margin: 1rem 0; } figcaption, .at, footer { color: var(--soft); font-size: .9em; }
 svg { width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 .grid { stroke: var(--rule); } .line { fill: none; stroke: var(--a); stroke-width: 1.8; }
 .dot, .first { fill: var(--a); }
 .second { fill: var(--b); } .limit { stroke: var(--bad); stroke-dasharray: 6 4; } .bad { stroke: var(--bad); }
-@media print { body { max-width: none; margin: 0; } h2, h3 { break-after: avoid; }
+@media print { body { max-width: none; margin: 0; font-size: 10.5px; } th, td { padding: .15rem .35rem; }
+  h2, h3 { break-after: avoid; }
   figure, pre, tr { break-inside: avoid; }
   .wide { overflow: visible; } }
 """

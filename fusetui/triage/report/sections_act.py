@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fusetui.analysis.fmt import DASH
 from fusetui.triage.report.blocks import Block, Bullets, Command, Facts, Section, Table, Text
-from fusetui.triage.report.words import fact, ns, num, pct
+from fusetui.triage.report.words import fact, ns, pct, precise
 
 Told = Mapping[str, Any]
 _IN_FULL: Final = 8
@@ -29,7 +29,7 @@ def findings_sections(told: Told) -> Iterator[Section]:
     left = len(found) - len(rows)
     head = ("", "severity", "rule", "what", "beyond the median", "cause share", "how sure", "owner")
     more = (Text(f"and {left} more, see the JSON form"),) if left else ()
-    yield Section("Findings", (Table(head, rows, (4, 5)), *more, *_of_report(told)))
+    yield Section("Findings", (Table(head, rows, (0, 4, 5)), *more, *_of_report(told)))
     for place, one in enumerate([one for one in found if one["severity"] != "info"][:_IN_FULL], 1):
         yield _finding(place, one)
 
@@ -107,7 +107,7 @@ def _reading(one: Told) -> tuple[str, ...]:
     known = one["low"] is not None and one["high"] is not None
     interval = f"{one['low']:+.2%} … {one['high']:+.2%}" if known else DASH
     worse = DASH if one["worse_by"] is None else f"{one['worse_by']:+.2%}"
-    return (one["name"], num(one["before"]), num(one["after"]), worse, interval,
+    return (one["name"], precise(one["before"]), precise(one["after"]), worse, interval,
             f"{one['n_before']:,}, {one['n_after']:,}", one["better"], one["verdict"])  # fmt: skip
 
 

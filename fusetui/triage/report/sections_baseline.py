@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fusetui.analysis.fmt import DASH
 from fusetui.triage.report.blocks import Block, Bullets, Command, Section, Table, Text
-from fusetui.triage.report.words import change, ns, num, of_kind
+from fusetui.triage.report.words import change, ns, of_kind, precise
 
 Told = Mapping[str, Any]
 _MOST: Final = 8
@@ -96,7 +96,7 @@ def _kernels(made: Told) -> Iterator[Block]:
         return
     per = shown[0]["per"]
     rows = tuple(
-        (one["name"], num(one["launches"]["before"]), num(one["launches"]["after"]), ns(one["time"]["before"]),
+        (one["name"], precise(one["launches"]["before"]), precise(one["launches"]["after"]), ns(one["time"]["before"]),
          ns(one["time"]["after"]), _shift(one["time"]), _kernel_word(one))
         for one in shown
     )  # fmt: skip

@@ -25,6 +25,13 @@ _ROW: Final = 38
 _BAR_LEFT: Final = 150
 _BAR_RIGHT: Final = 70
 _TICKS: Final = 4
+_PAINT: Final = {
+    "grid": 'stroke="#d0d7de"', "line": 'fill="none" stroke="#0969da" stroke-width="1.8"', "dot": 'fill="#0969da"',
+    "first": 'fill="#0969da"', "second": 'fill="#9a6700"', "bad": 'stroke="#b42318"',
+    "limit": 'stroke="#b42318" stroke-dasharray="6 4"',
+}  # fmt: skip
+_INK: Final = 'fill="#6e7781" font-size="12" font-family="sans-serif"'
+"""For what shows the picture without the page's own style, which goes before it."""
 
 
 def line_svg(line: Line) -> str:
@@ -38,13 +45,13 @@ def line_svg(line: Line) -> str:
     parts = [*_axis(top, line), *_runs(x, y)]
     if line.limit_ns is not None:
         at = _HEIGHT - _BOTTOM - line.limit_ns / top * (_HEIGHT - _TOP - _BOTTOM)
-        parts.append(f'<line class="limit" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        parts.append(f'<line {_of("limit")} x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
         parts.append(_text(_WIDTH - _RIGHT, at - 4, f"objective {duration(line.limit_ns).strip()}", "end"))
     if line.first_bad_ns is not None and line.times:
         at = _LEFT + (line.first_bad_ns - line.times[0]) / span * (_WIDTH - _LEFT - _RIGHT)
         at = min(max(at, _LEFT), _WIDTH - _RIGHT)
         anchor = "end" if at > _WIDTH / 2 else "start"
-        parts.append(f'<line class="bad" x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>')
+        parts.append(f'<line {_of("bad")} x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>')
         parts.append(_text(at + (-5 if anchor == "end" else 5), _TOP - 8, "first bad moment", anchor))
     return _svg(_HEIGHT, line.title, parts)
 
@@ -60,7 +67,7 @@ def bars_svg(bars: Bars) -> str:
             if share is None:
                 continue
             width = min(max(share, 0.0), 1.0) * room
-            parts.append(f'<rect class="{kind}" x="{_BAR_LEFT}" y="{at}" width="{width:.1f}" height="12"/>')
+            parts.append(f'<rect {_of(kind)} x="{_BAR_LEFT}" y="{at}" width="{width:.1f}" height="12"/>')
             parts.append(_text(_BAR_LEFT + width + 6, at + 11, f"{share * 100:.1f} %", "start"))
     return _svg(30 + len(bars.rows) * _ROW, bars.title, parts)
 
@@ -69,7 +76,7 @@ def _axis(top: float, line: Line) -> Iterator[str]:
     for tick in range(_TICKS + 1):
         value = top / 1.05 * tick / _TICKS
         y = _HEIGHT - _BOTTOM - value / top * (_HEIGHT - _TOP - _BOTTOM)
-        yield f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<line {_of("grid")} x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield _text(_LEFT - 6, y + 4, duration(value).strip() if tick else "0", "end")
     yield _text(_LEFT, _HEIGHT - 8, line.labels[0], "start")
     yield _text(_WIDTH - _RIGHT, _HEIGHT - 8, line.labels[1], "end")
@@ -81,14 +88,18 @@ def _runs(x: np.ndarray[tuple[int], np.dtype[np.float64]], y: np.ndarray[tuple[i
     known = np.flatnonzero(~np.isnan(y))
     for run in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
         if run.size == 1:
-            yield f'<circle class="dot" cx="{x[run[0]]:.1f}" cy="{y[run[0]]:.1f}" r="2.5"/>'
+            yield f'<circle {_of("dot")} cx="{x[run[0]]:.1f}" cy="{y[run[0]]:.1f}" r="2.5"/>'
         elif run.size:
             points = " ".join(f"{x[i]:.1f},{y[i]:.1f}" for i in run.tolist())
-            yield f'<polyline class="line" points="{points}"/>'
+            yield f'<polyline {_of("line")} points="{points}"/>'
+
+
+def _of(kind: str) -> str:
+    return f'class="{kind}" {_PAINT[kind]}'
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {_INK}>{escape(text)}</text>'
 
 
 def _svg(height: int, title: str, parts: list[str]) -> str:

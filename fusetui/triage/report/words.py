@@ -26,6 +26,11 @@ def num(value: float | None) -> str:
     return "0" if value == 0 else fmt.number(value).strip()
 
 
+def precise(value: float | None) -> str:
+    """Four significant digits, as they stand: of scores and shares of which little is much."""
+    return fmt.DASH if value is None else f"{value:.4g}"
+
+
 def whole(value: int | None) -> str:
     """A count, every digit of it."""
     return fmt.DASH if value is None else f"{value:,}"
@@ -61,4 +66,6 @@ def of_kind(value: float | None, kind: str) -> str:
         return pct(value)
     if kind == "size":
         return fmt.size(value).strip()
-    return f"{value:,.0f}" if value is not None and value >= _DIGITS else num(value)
+    if value is not None and (value >= _DIGITS or float(value).is_integer()):
+        return f"{value:,.0f}"
+    return num(value)
