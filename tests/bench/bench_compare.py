@@ -258,8 +258,8 @@ def real(repeats: int) -> None:
         print("FUSETUI_CORPUS is not set: no real captures")
         return
     print(
-        f"SAME AGAINST SAME, REAL CAPTURES: both sides drawn anew, {repeats} times; flags per 1,000 (nominal 50 each, and for"
-        " each duration that a capture has)"
+        f"SAME AGAINST SAME, REAL CAPTURES: both sides drawn anew, {repeats} times; flags per 1,000"
+        " (nominal 50 each, and 50 for each duration that a capture has)"
     )
     for name, file in CAPTURES.items():
         units = units_of(Path(corpus) / "traces" / file)
