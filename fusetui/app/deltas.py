@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from fusetui.analysis import fmt
 from fusetui.analysis.arrays import Ints
-from fusetui.analysis.expression.rows import Scope
 from fusetui.analysis.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from fusetui.analysis.expression.rows import Scope
     from fusetui.analysis.intervals import Ratio
 
 Unit = Literal["ns", "share", "rate", "ratio"]

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 LOOK_S: Final = 1.0
 MAX_SHARE: Final = 0.05
 """Most of a core that looks may take in the long run."""
-NEW_ROWS: Final = 50_000
-"""Of more rows than that since the last look the newest are watched."""
+NEW_ROWS: Final = 10_000
+"""Of more rows than that since the last look the newest are watched: a sample of each second, in a millisecond."""
 MAX_MOMENTS: Final = 500
 
 
@@ -149,14 +149,14 @@ class Lookout:
         return failed or (self.seen.problem if watching is None else "")
 
     def _fresh(self, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        """What came since the last look, the newest NEW_ROWS of it at most (and whole batches)."""
+        """What came since the last look, the newest NEW_ROWS of it at most."""
         fresh: list[pa.RecordBatch] = []
         rows = 0
         for batch in reversed(batches):
             if batch is self._last or rows >= NEW_ROWS:
                 break
-            fresh.append(batch)
-            rows += len(batch)
+            fresh.append(batch.slice(max(0, len(batch) - (NEW_ROWS - rows))))
+            rows += len(fresh[-1])
         self._last = batches[-1] if batches else None
         return fresh[::-1]
 

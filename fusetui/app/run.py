@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from fusetui.app import terminal
 from fusetui.app.actions import ACTIONS
 from fusetui.app.app import FusetuiApp
-from fusetui.app.baseline import BaselineBoard
 from fusetui.app.bookmarks import Bookmarks
 from fusetui.app.decisions import Decisions
 from fusetui.app.glyphs import ASCII, BLOCK, BRAILLE, SETS, Glyphs
@@ -73,6 +72,8 @@ def run_app(
     session = Session(ingest, bookmarks, tape, decisions)
     session.lookout = Lookout(ingest, partial(watching, alerts, bookmarks_key), trace)
     if baseline is not None:
+        from fusetui.app.baseline import BaselineBoard
+
         session.baseline = BaselineBoard(ingest, baseline[1], safe_text(baseline[0], 60))
     app = FusetuiApp(
         session,
