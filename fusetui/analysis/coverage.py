@@ -36,8 +36,8 @@ _LOSSES: Final = tuple(
         ("overlapping", r"overlaps? (?:its|their) predecessor"),
         (
             "broken",
-            r"unreadable|is damaged|goes in circles|not proper JSON|end badly|no rows left out|could (?:not|only) be read"
-            r"|cannot read",
+            r"unreadable|is damaged|goes in circles|not proper JSON|end badly|no rows left out"
+            r"|could (?:not|only) be read|cannot read",
         ),
         ("units", r"not ns|whole (?:micro)?seconds|which unit|\d digits|scaled to|taken as UTC"),
         ("left out", r"left out|not shown"),
