@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from fusetui.analysis.attribution.backlog import Backlog
+from fusetui.analysis.attribution.idle import Idle
 
 PARTS: Final = ("queue", "gate", "launch", "planned", "imbalance", "padding", "fallback", "contention", "rest")
 QUEUE, GATE, LAUNCH, PLANNED, IMBALANCE, PADDING, FALLBACK, CONTENTION, REST = range(len(PARTS))
@@ -36,12 +37,16 @@ BudgetOf = Literal["slo", "calm"]
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """Items with latency from from_ns to to_ns; mean_ns by PARTS, which sum to the mean latency."""
+    """Items with latency from from_ns to to_ns; mean_ns by PARTS, which sum to the mean latency.
+
+    bare_ns  mean of the rest in which nothing of theirs ran; the other rest is work slower than its like
+    """
 
     n: int
     from_ns: int
     to_ns: int
     mean_ns: tuple[float, ...]
+    bare_ns: float = 0.0
 
     @property
     def latency_ns(self) -> float:
@@ -86,6 +91,7 @@ class TailTime:
     budget_of  "slo": the objective shared out as the calm slices spend it; "calm": their median and spread
     notes      what was not known and so is in rest, one line each
     backlog    the largest build-up of what came and had not ended, None: nothing piled up
+    idle       where items are executions, when the busiest device stood idle between them
     """
 
     of: Literal["request", "execution"]
@@ -99,6 +105,7 @@ class TailTime:
     budget_of: BudgetOf = "calm"
     notes: tuple[str, ...] = ()
     backlog: Backlog | None = None
+    idle: Idle | None = None
 
     @property
     def grown(self) -> int:

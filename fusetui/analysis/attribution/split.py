@@ -23,9 +23,13 @@ _LONGEST = 1 << 61
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """parts [items, PARTS] ns, each row sums to the latency (items,); executions: how many told of them."""
+    """parts [items, PARTS] ns, each row sums to the latency (items,); executions: how many told of them.
+
+    bare  (items,) ns of rest in which nothing of the item ran: the other rest is executions slower than their like
+    """
 
     parts: Ints
+    bare: Ints
     latency: Ints
     end: Ints
     executions: int
@@ -57,7 +61,7 @@ def split(items: Work, ran: Work, reader: Reader, same: bool) -> Split:
         parts = np.zeros((len(items), len(PARTS)), np.int64)
         parts[:, QUEUE] = items.wait
         why = "no executions in the window: service is not told apart" if not len(ran) else "times too far apart"
-        return Split(_closed(parts, latency), latency, items.rows.end, 0, (why,))
+        return Split(*_closed(parts, latency), latency, items.rows.end, 0, (why,))
     rows = ran.rows
     place = ids_of(rows.place)
     cores = cores_of(place, rows.start, np.maximum(rows.end, rows.start))
@@ -80,7 +84,7 @@ def split(items: Work, ran: Work, reader: Reader, same: bool) -> Split:
     parts[:, IMBALANCE] += idle
     served = int((owner >= 0).sum())
     notes = _notes(items, ran, covered, excess.no_plan, excess.beside and not excess.alone, served)
-    return Split(_closed(parts, latency), latency, items.rows.end, served, notes)
+    return Split(*_closed(parts, latency), latency, items.rows.end, served, notes)
 
 
 def _too_long(items: Work, ran: Work) -> bool:
@@ -127,7 +131,7 @@ def _executions(items: Work, ran: Work, excess: Excess, place: Ints, cores: Core
     spent.parts[:, QUEUE] += items.wait - idle
     spent.parts[:, IMBALANCE] += idle
     notes = ("no requests: gate and launch are not told, they lie before an execution is enqueued",)
-    return Split(_closed(spent.parts, items.latency), items.latency, items.rows.end, len(chosen), notes)
+    return Split(*_closed(spent.parts, items.latency), items.latency, items.rows.end, len(chosen), notes)
 
 
 def _share(
@@ -148,15 +152,16 @@ def _share(
     parts[asked[better]], covered[asked[better]] = spent.parts[better], spent.covered[better]
 
 
-def _closed(parts: Ints, latency: Ints) -> Ints:
-    """Parts that sum to the latency exactly and are never below 0: what is over is cut, what is left is rest."""
+def _closed(parts: Ints, latency: Ints) -> tuple[Ints, Ints]:
+    """(parts that sum to the latency exactly and are never below 0: what is over is cut, what is left is rest; that
+    left)."""
     left = latency.copy()
     for part in range(len(PARTS)):
         taken = np.clip(parts[:, part], 0, left)
         parts[:, part] = taken
         left -= taken
     parts[:, REST] += left
-    return parts
+    return parts, left
 
 
 def _notes(items: Work, ran: Work, covered: Ints, no_plan: int, unknown: bool, served: int) -> tuple[str, ...]:

@@ -6,12 +6,14 @@ from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Bools, Ints
+from fusetui.analysis.arrays import Bools
 from fusetui.analysis.attribution.backlog import backlog_of
+from fusetui.analysis.attribution.idle import idle_of
 from fusetui.analysis.attribution.parts import REST, Cohort, TailTime
-from fusetui.analysis.attribution.split import known_items, split
+from fusetui.analysis.attribution.split import Split, known_items, split
 from fusetui.analysis.attribution.stages import stage_budgets
 from fusetui.analysis.columns import Columns, Reader
+from fusetui.analysis.mapping_ways import dense
 from fusetui.analysis.quantiles import nearest_rank
 from fusetui.analysis.work import executions, requests
 
@@ -39,17 +41,19 @@ def tail_time(rows: Columns, reader: Reader, slo_ns: int | None) -> TailTime | N
         of="execution" if same else "request",
         items=len(items),
         executions=found.executions,
-        tail=_cohort(parts, latency, latency >= p95),
-        extreme=_cohort(parts, latency, latency >= p99) if len(items) >= _EXTREME else None,
-        median=_cohort(parts, latency, (latency >= low) & (latency <= high)),
+        tail=_cohort(found, latency >= p95),
+        extreme=_cohort(found, latency >= p99) if len(items) >= _EXTREME else None,
+        median=_cohort(found, (latency >= low) & (latency <= high)),
         stages=stages,
         first=first,
         budget_of=budget_of,
         notes=notes,
         backlog=None if same else backlog_of(items.rows.enqueue, found.end),
+        idle=idle_of(dense(ran.rows.host, ran.rows.device), ran.rows.start, ran.rows.end) if same else None,
     )
 
 
-def _cohort(parts: Ints, latency: Ints, chosen: Bools) -> Cohort:
-    mean = np.mean(parts[chosen], axis=0)
-    return Cohort(int(chosen.sum()), int(latency[chosen].min()), int(latency[chosen].max()), tuple(mean.tolist()))
+def _cohort(found: Split, chosen: Bools) -> Cohort:
+    mean, latency = np.mean(found.parts[chosen], axis=0), found.latency[chosen]
+    bare = float(found.bare[chosen].mean())
+    return Cohort(int(chosen.sum()), int(latency.min()), int(latency.max()), tuple(mean.tolist()), bare)

@@ -37,6 +37,8 @@ def _unfair(m: Measures) -> Iterator[Seen]:
         ),
         subject=fair.worst_stream,
         filter=stream_filter(m.snapshot, fair.worst_stream),
+        next_action="see what ran before it on that stream" if ahead else "",
+        fix="give what must not wait a stream of its own, of higher priority" if ahead else "",
     )
 
 
@@ -45,8 +47,10 @@ RULES: Final = (
         id="fairness/streams", about="stream", look=_unfair, inputs=("fairness",),
         threshold=f"Jain < {UNFAIR} and the worst stream under {STARVED:.0%}",
         why="with two streams 0.8 is one served at a third of the other",
-        does_not_prove=("that it is wrong: priorities may want it so", "that others took it: its own work may be slow"),
+        does_not_prove=("that it is wrong: priorities may want it so, and phases of one request are no rivals",
+                        "that others took it: its own work may be slow"),
         next_action="compare priorities with what was served", topic="fairness", stage="runtime queue",
-        fix="cap the share of the stream served most", rollback="remove the cap", screen="cores", pane="streams",
+        fix="cap the share of the stream served most, where the two are rivals and no phases of the same requests",
+        rollback="remove the cap", screen="cores", pane="streams",
     ),
 )  # fmt: skip

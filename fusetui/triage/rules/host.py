@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fusetui.analysis.attribution import parts
-from fusetui.triage.blame import growth
+from fusetui.analysis.attribution.idle import LONGEST
 from fusetui.triage.counters import counters, level
 from fusetui.triage.finding import Fact
 from fusetui.triage.measures import NAMED, Measures
 from fusetui.triage.rule import Rule, Seen
-from fusetui.triage.slots import work_per_item
 from fusetui.triage.text import many, name, ns, pct, tail_text
 
 PHANTOM: Final = 0.3
 SLOW_CALLS: Final = 0.05
 FULL: Final = 0.9
+IDLE: Final = 0.3
+FEW: Final = 0.5
+"""Share of the idle time in its five longest gaps from which they are what to look at."""
 
 
 def _phantom(m: Measures) -> Iterator[Seen]:
@@ -24,12 +25,11 @@ def _phantom(m: Measures) -> Iterator[Seen]:
     if time is None or time.of != "request" or not time.executions or m.snapshot.mapping_detail.totals.compiles:
         return
     slowest = time.extreme or time.tail
-    level_, grown = slowest.shares[parts.REST], growth(time, parts.REST)
+    level_ = slowest.bare_ns / max(slowest.latency_ns, 1.0)
+    grown = max(slowest.bare_ns - time.median.bare_ns, 0.0) / max(slowest.latency_ns, 1.0)
     length = m.snapshot.now_ns - m.snapshot.window_start_ns
     # Of items as long as the window most executions lie before it.
     if level_ < PHANTOM or time.executions < time.items / 2 or slowest.latency_ns > length / 5:
-        return
-    if _slow_work(m, slowest.mean_ns[parts.REST] - time.median.mean_ns[parts.REST]):
         return
     yield Seen(
         f"{pct(level_)} of the slowest requests' time is in no execution and no queue: spent before, between or after"
@@ -41,15 +41,6 @@ def _phantom(m: Measures) -> Iterator[Seen]:
         level_,
         max(grown, level_),
     )
-
-
-def _slow_work(m: Measures, rest_ns: float) -> bool:
-    """Whether executions that took longer than their like explain half of the rest, which holds that too."""
-    service = m.snapshot.service
-    spread = (service.p99_ns or service.max_ns or 0) - (service.p50_ns or 0)
-    work = m.contrast and m.contrast.of(work_per_item(m.snapshot))
-    grew = work[0] - work[1] if work else 0.0
-    return max(float(spread), grew) >= rest_ns / 2
 
 
 def _calls(m: Measures) -> Iterator[Seen]:
@@ -77,7 +68,46 @@ def _cpu(m: Measures) -> Iterator[Seen]:
         )  # fmt: skip
 
 
+def _idle(m: Measures) -> Iterator[Seen]:
+    """Of a program that drives a device, as profilers show it: a server's device may well be idle."""
+    time, launch = m.snapshot.tail_time, m.snapshot.launch
+    idle = None if time is None else time.idle
+    if idle is None or idle.span_ns <= 0 or not launch.joined or idle.idle_ns < IDLE * idle.span_ns:
+        return
+    share, few = idle.idle_ns / idle.span_ns, idle.few_ns >= FEW * idle.idle_ns
+    some = min(LONGEST, idle.gaps)
+    yield Seen(
+        f"the device stood idle for {pct(share)} of {ns(idle.span_ns)}: "
+        + (f"{pct(idle.few_ns / idle.idle_ns)} of that in {some} gaps, the longest {ns(idle.longest_ns)}: loading,"
+           " warm-up or a synchronisation, not many launches" if few
+           else f"{many(idle.gaps)} gaps of {ns(idle.median_ns)} in the middle: the host cannot keep up with it"),
+        "warn",
+        "likely",
+        "idle time is measured; that the host is what it waits for is inferred, and a profiler slows the host",
+        (
+            Fact("idle between executions", idle.idle_ns, "ns", ("device", "start_ns", "end_ns")),
+            Fact("gaps", idle.gaps, "count", ("device", "start_ns", "end_ns")),
+            Fact("the longest gap", idle.longest_ns, "ns", ("device", "start_ns", "end_ns")),
+        ),
+        cause=share,
+        from_ns=idle.longest_at_ns if few else None,
+        to_ns=idle.longest_at_ns + idle.longest_ns if few else None,
+        next_action="see what the host did in the longest gap; without it, is the device busy?" if few else "",
+        fix="load data and warm up before what is timed; take a synchronisation out of the step" if few else "",
+    )  # fmt: skip
+
+
 RULES: Final = (
+    Rule(
+        id="host/idle", look=_idle, inputs=("tail_time.idle", "launch.joined"),
+        threshold=f"idle for {IDLE:.0%} of the time between its first and last execution",
+        why="while a device waits for a third of the time, faster kernels gain little",
+        does_not_prove=("that it is so without the profiler, which makes every call slower",
+                        "that it waits for the host: it may wait for another device"),
+        next_action="compare the time of a step with and without the profiler", bottleneck="host",
+        stage="runtime queue", fix="capture the step as a graph, or fuse its short kernels: fewer calls for the host",
+        rollback="turn the capture off", screen="queue", pane="launch",
+    ),
     Rule(
         id="host/phantom", look=_phantom, inputs=("tail_time",), threshold=f"{PHANTOM:.0%} of the slowest's latency",
         why="a little is always left between rows",

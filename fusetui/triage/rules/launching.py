@@ -11,7 +11,7 @@ from fusetui.triage.rule import Rule, Seen
 from fusetui.triage.text import many, ns, pct, since, tail_text
 
 EXPOSED: Final = 0.3
-MOST_SHORT: Final = 0.5
+ONE_CALL: Final = 0.5
 _LAUNCH: Final = ("launch_ns", "enqueue_ns", "start_ns", "end_ns")
 
 
@@ -32,6 +32,15 @@ def _exposed(m: Measures) -> Iterator[Seen]:
         return
     share = launch.exposed_ns / (launch.exposed_ns + busy)
     if share < EXPOSED:
+        return
+    if (launch.call.max_ns or 0) >= ONE_CALL * launch.exposed_ns:
+        yield Seen(
+            f"one launch call took {ns(launch.call.max_ns)}, of {ns(launch.exposed_ns)} that streams waited for"
+            " launches: what is loaded or tuned at first use, no launch overhead",
+            "info", "likely", "the call is timed; what it did is inferred",
+            (Fact("the longest launch call", launch.call.max_ns, "ns", ("launch_ns",)),),
+            fix="run the model once before it is timed", next_action="see which kernel it launched",
+        )  # fmt: skip
         return
     yield Seen(
         f"streams stood idle for {ns(launch.exposed_ns)} while their next launch was under way, {pct(share)} of busy"

@@ -17,6 +17,8 @@ UNEVEN: Final = 0.25
 LEAST_BUSY: Final = 0.05
 EVEN_COUNTS: Final = 0.1
 SMALL: Final = 0.05
+TURNS: Final = 1.05
+"""Busy time of all cores over that of any: up to here one at a time runs, as of a thread that the system moves."""
 SAME: Final = 0.8
 LEAST_SLOTS: Final = 20
 STRETCH: Final = 0.15
@@ -62,6 +64,8 @@ def _uneven(m: Measures) -> Iterator[Seen]:
     cores, span = m.snapshot.cores, m.snapshot.span_ns
     uneven = cores.imbalance.lambda_
     if uneven is None or uneven < UNEVEN or not span or cores.busy_ns.mean() < LEAST_BUSY * span:
+        return
+    if m.snapshot.busy_ns and cores.busy_ns.sum() <= TURNS * m.snapshot.busy_ns:
         return
     n = cores.executions
     by_count = float(n.max() / n.mean() - 1)
