@@ -166,7 +166,7 @@ def test_moments_and_readings_come_back(tmp_path: Path, form: str) -> None:
     ]
 
 
-LOG = [
+LOG: list[dict[str, Any]] = [
     {"kind": "request", "name": "chat ü", "request": 7, "enqueue_ns": 1_000, "start_ns": 1_250, "end_ns": 9_000,
      "stream": "prefill", "shape": "tokens=12 output=3"},
     {"kind": "request", "name": "chat ü", "request": 5, "enqueue_ns": 500, "start_ns": 500, "end_ns": 9_500},
