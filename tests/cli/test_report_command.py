@@ -317,7 +317,7 @@ def test_the_zip_is_a_zip(tmp_path: Path, run: Run) -> None:
 @pytest.mark.skipif(not CORPUS, reason="FUSETUI_CORPUS is not set")
 @pytest.mark.parametrize(
     ("name", "state"),
-    [("traces/kineto/pytorch__kineto__worker0.1623143089861.pt.trace.json.gz", "quiet"),
+    [("traces/kineto/pytorch__kineto__worker0.1623143089861.pt.trace.json.gz", "warn"),
      ("traces/serving/liao4s__BurstGPT_test__detail_log_scale1000_prompt500.json", "warn")],
 )  # fmt: skip
 def test_every_figure_of_a_capture_is_what_its_command_prints(name: str, state: str, run: Run) -> None:
