@@ -35,6 +35,12 @@ def test_only_what_got_worse_and_stayed_so_stands() -> None:
     assert standing([ROSE, BACK], SHOWN) == []
     assert standing([replace(ROSE, at_ns=SHOWN.window_start_ns - 1)], SHOWN) == []
     assert standing([replace(ROSE, at_ns=SHOWN.now_ns + 1)], SHOWN) == []
+    halfway = change_moment("latency", AT + SECOND, 38_000_000, 30_000_000)
+    assert standing([ROSE, halfway], SHOWN) == [ROSE]
+    worse = change_moment("latency", AT + SECOND, 38_000_000, 60_000_000)
+    assert standing([ROSE, worse], SHOWN) == [ROSE]
+    cleared = Moment(AT + 1, "alert", "alert slow cleared", "slow")
+    assert standing([RAISED, cleared], SHOWN) == []
     other = replace(ROSE, of="queue wait", at_ns=AT + 5)
     assert standing([ROSE, BACK, other, RAISED], SHOWN) == [RAISED, other]
 
