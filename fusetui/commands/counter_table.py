@@ -52,7 +52,7 @@ def _bracket(low: Counter, now: Mapping[tuple[str, str], Counter]) -> str:
 
 
 def _named(name: str, device: str) -> str:
-    return f"{f'{name} [{device}]' if device else name:36}  "
+    return f"{f'{name} [{device}]' if device else name:44}  "
 
 
 def _value(value: float | None, unit: str) -> str:

@@ -18,6 +18,17 @@ def summary_lines(summary: dict[str, Any]) -> Iterator[str]:
     health, header = summary["source_health"], summary["header"]
     yield f"source       {header['source']}, {health['state']}, clock {header['clock']}"
     yield f"work         {_n(summary['executions'])} executions, {_n(summary['requests'])} requests"
+    if summary["executions"] or summary["requests"] or not summary["counters"]:
+        yield from _work(summary)
+    yield from counter_lines(summary["counters_by_name"], summary["slot_ns"])
+    losses = ", ".join(f"{_n(health[key])} {word}" for key, word in _LOSSES if health[key])
+    yield f"losses       {losses or 'none counted'}"
+    for note in summary["notes"]:
+        yield f"note         {note}"
+
+
+def _work(summary: dict[str, Any]) -> Iterator[str]:
+    header = summary["header"]
     yield f"time         span {_ns(summary['span_ns'])}, busy {_ns(summary['busy_ns'])}{_busy_share(summary)}"
     yield from _tails(summary)
     yield from tail_lines(summary["attribution"] or {}, header["clock"])
@@ -29,11 +40,6 @@ def summary_lines(summary: dict[str, Any]) -> Iterator[str]:
         "streams", summary["streams"], lambda s: f"{_n(s['executions']):>9}  p99 wait {_ns(s['wait']['p99'])}"
     )
     yield from _list("cores", summary["cores"], lambda c: f"{_n(c['executions']):>9}  busy {_ns(c['busy_ns'])}")
-    yield from counter_lines(summary["counters_by_name"], summary["slot_ns"])
-    losses = ", ".join(f"{_n(health[key])} {word}" for key, word in _LOSSES if health[key])
-    yield f"losses       {losses or 'none counted'}"
-    for note in summary["notes"]:
-        yield f"note         {note}"
 
 
 _LOSSES = (

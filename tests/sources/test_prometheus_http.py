@@ -249,3 +249,15 @@ def test_the_command_line_takes_an_address_for_a_live_source(capsys: pytest.Capt
     [row] = told["counters_by_name"]
     assert (row["name"], row["last"]) == ("requests waiting", 98.0)
     assert told["header"]["build"] == {"engine": "vLLM"}
+
+
+def test_what_people_read_is_the_counters_and_no_table_of_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+    page = b"vllm:num_requests_waiting 98\nvllm:num_requests_running 12\n"
+    with serving(lambda r: send(r, page)) as url:
+        assert main(["snapshot", url, "--window", "2s"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line for line in shown if line.startswith(("work", "latency", "time"))] == [
+        "work         0 executions, 0 requests"
+    ]
+    at = shown.index(f"{'counters':13}{'requests running':44}  12")
+    assert shown[at + 1] == f"{'':13}{'requests waiting':44}  98"
