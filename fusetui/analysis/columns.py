@@ -88,10 +88,21 @@ _NAMES: Final = tuple(f.name for f in fields(Columns))
 
 
 def concat(parts: Sequence[Columns]) -> Columns:
-    """All rows of several parts, at least one."""
+    """All rows of several parts, at least one; a column that is one value seen n times stays that."""
     if len(parts) == 1:
         return parts[0]
-    return Columns(*(np.concatenate([getattr(p, name) for p in parts]) for name in _NAMES))
+    joined = {name: _joined([getattr(part, name) for part in parts]) for name in _NAMES if name != "event"}
+    by_end = all(part.event is part.end for part in parts)
+    event = joined["end"] if by_end else np.concatenate([part.event for part in parts])
+    return Columns(**joined, event=event)
+
+
+def _joined(columns: Sequence[Any]) -> Any:
+    first = columns[0]
+    kinds = {(column.strides, column.dtype, column[:1].tobytes()) for column in columns}
+    if first.strides == (0,) and len(kinds) == 1:
+        return repeated(first[0], sum(map(len, columns)), first.dtype)
+    return np.concatenate(columns)
 
 
 class Words:

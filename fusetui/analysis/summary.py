@@ -31,6 +31,9 @@ from fusetui.telemetry.source import SourceHealth, Trace
 EXACT_ROWS: Final = 2_000_000
 """Most rows of a trace that are summarised from the raw rows (about 0.4 kB each while it lasts); beyond, quantiles
 come from log histograms and say `"exact": false`. Counts and busy time are exact for any number of rows."""
+NEWEST_ROWS: Final = 250_000
+"""Of a trace of more rows so many of the newest tell what no histogram can: where the tail's time went, parallel steps,
+the slowest against the median. A note says so."""
 _QUANTILES: Final = (("p50", "p50_ns"), ("p95", "p95_ns"), ("p99", "p99_ns"), ("p999", "p999_ns"), ("max", "max_ns"))
 
 
@@ -52,7 +55,7 @@ def summarise_trace(
     else:
         now_ns = int(index.last_ns.max())
         first_ns = int(index.first_ns.min()) if window_ns is None else now_ns - window_ns + 1
-        window = Window(Grid.of_span(first_ns, now_ns), exact_rows=EXACT_ROWS)
+        window = Window(Grid.of_span(first_ns, now_ns), exact_rows=EXACT_ROWS, newest_rows=NEWEST_ROWS)
     busy, coverage = IntervalUnion(), Coverage()
     notes = list(trace.notes)
     rows = 0
@@ -62,6 +65,12 @@ def summarise_trace(
         coverage.add(batch)
         if window_ns is None:
             busy.add(*_intervals(batch))
+    window.settle()
+    if not window.whole:
+        notes.append(
+            f"more than {EXACT_ROWS:,} rows: quantiles are those of histograms; "
+            f"where the tail's time went, parallel steps and cohorts are of the newest {window.kept_rows:,}"
+        )
     health = SourceHealth(name="trace", state="ended", rows=rows, batches=len(index.rows), missing=tuple(trace.notes))
     context = Context(1, time.monotonic(), trace.header, health, None, 0, only.text if only else "", 0.0)
     snapshot = snapshot_of(window, now_ns, context)

@@ -64,9 +64,17 @@ class Window:
     numbers_lag  the last `numbers` were not worked out anew
     """
 
-    def __init__(self, grid: Grid, memory_bytes: int = 512 << 20, exact_rows: int = EXACT_ROWS) -> None:
+    def __init__(
+        self,
+        grid: Grid,
+        memory_bytes: int = 512 << 20,
+        exact_rows: int = EXACT_ROWS,
+        newest_rows: int | None = None,
+    ) -> None:
+        """newest_rows: of more than `exact_rows` so many of the newest are kept (None: exact_rows)."""
         self._memory_bytes = memory_bytes
         self._exact_rows = exact_rows
+        self._newest_rows = exact_rows if newest_rows is None else min(newest_rows, exact_rows)
         self._raw_lock = Lock()
         self._raw: deque[pa.RecordBatch] = deque()
         self._raw_last: deque[int] = deque()
@@ -254,11 +262,31 @@ class Window:
         self._kept_rows += len(rows)
         floor = self.start_ns
         while self._kept and (
-            self._kept_rows - len(self._kept[0]) > self._exact_rows or int(self._kept[0].event.max()) < floor
+            self._kept_rows - len(self._kept[0]) > self._most_rows or int(self._kept[0].event.max()) < floor
         ):
             gone = self._kept.popleft()
             self._kept_rows -= len(gone)
             self._kept_floor = max(self._kept_floor, int(gone.event.max()))
+
+    @property
+    def _most_rows(self) -> int:
+        """How many rows are worth keeping: once some of the window are gone, its totals come from the slots."""
+        return self._exact_rows if self.whole else self._newest_rows
+
+    @property
+    def whole(self) -> bool:
+        """Whether all executions and requests of the window are kept."""
+        return self._kept_floor < self.start_ns
+
+    @property
+    def kept_rows(self) -> int:
+        """Executions and requests that are kept."""
+        return self._kept_rows
+
+    def settle(self) -> None:
+        """No more rows will come: those kept are held in one piece, so that the totals need no copy of them."""
+        if len(self._kept) > 1:
+            self._kept = deque([concat(self._kept)])
 
     @property
     def start_ns(self) -> int:
@@ -309,14 +337,13 @@ class Window:
         return concat(parts) if parts else self.reader.read(_EMPTY)
 
     def _totals(self, at: Interval, across_hosts: bool) -> Numbers:
-        start_ns = self.start_ns
         rows = self._rows()
         newest = rows.take(slice(-self._exact_rows, None))
         if self.mapping.used and self.head is not None:
             self.mapping_rows = mapping_rows(
                 newest, self.mapping.buckets, self.reader, self.grid, self.head, self.plans
             )
-        if self._kept_floor < start_ns and len(rows) <= self._exact_rows:
+        if self.whole and len(rows) <= self._exact_rows:
             return from_rows(rows, self.open_work, at, self.acc, across_hosts)
         return from_slots(self.acc, self.open_work, at, newest, across_hosts)
 

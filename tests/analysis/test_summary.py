@@ -87,6 +87,22 @@ def test_many_rows_are_summarised_from_histograms_but_busy_time_stays_exact(monk
     assert rough["latency_ns"]["p99"] == pytest.approx(exact["latency_ns"]["p99"], rel=0.011)
 
 
+def test_of_too_many_rows_the_newest_tell_of_the_tail_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = random_batch(np.random.default_rng(6), 3000, S)
+    trace = ListTrace([batch.slice(at, 100) for at in range(0, 3000, 100)])
+    monkeypatch.setattr(summaries, "NEWEST_ROWS", 200)
+    exact = summarise_trace(trace)
+    monkeypatch.setattr(summaries, "EXACT_ROWS", 1000)
+    rough = summarise_trace(trace)
+    (said,) = (note for note in rough["notes"] if note not in exact["notes"])
+    kept = int(said.rpartition(" ")[2])
+    assert said.startswith("more than 1,000 rows: quantiles are those of histograms; where the tail's time went")
+    assert 200 < kept <= 300
+    assert rough["attribution"]["items"] <= kept
+    for name in ("executions", "span_ns", "busy_ns", "idle_ns"):
+        assert rough[name] == exact[name]
+
+
 def test_an_unreadable_batch_is_named() -> None:
     class Torn(ListTrace):
         def read(self, number: int) -> Any:
