@@ -17,7 +17,7 @@ from fusetui.analysis.filter import Filter, FilterError, parse_filter
 from fusetui.commands.inputs import open_live, say
 from fusetui.commands.way_out import Way, way_out
 from fusetui.sources.arrow_merge import with_host
-from fusetui.telemetry.sender import Sender
+from fusetui.telemetry.sender import BEAT_S, Sender
 from fusetui.telemetry.source import Source
 from fusetui.telemetry.text import safe_text
 
@@ -80,11 +80,19 @@ def run(args: argparse.Namespace) -> int:
         with way_out(args.to, args.token, args.allow_remote) as way:
             until.way = way
             until.sender = sender = way.sender(header, until)
+            threading.Thread(target=_beat, args=(sender, until), name="fusetui-beat", daemon=True).start()
             _pump(source, sender, keep, until, batches)
             sender.close(_LAST_WORDS_S)
             return _outcome(source, sender, args)
     finally:
         source.close()
+
+
+def _beat(sender: Sender, until: _Until) -> None:
+    """A source that takes its time does not make its host look hung."""
+    while not until.asked:
+        sender.beat()
+        time.sleep(BEAT_S / 4)
 
 
 def _host(args: argparse.Namespace, source: Source) -> str:

@@ -59,11 +59,12 @@ class Producer:
         return self.reader.rows if self.reader else 0
 
     def health(self) -> ProducerHealth:
-        notes = [self.detail] if self.detail else []
-        notes += self.watch.text()
+        notes = self.watch.text()
         state = self.state
         if not self.gone and state in ("hung", "lost"):
             notes.insert(0, f"nothing for {self.watch.silent_s:.0f} s")
+        if self.detail:
+            notes.insert(len(notes) if state == "lost" else 0, self.detail)
         if self.connections > 1:
             notes.append(f"connected {self.connections} times")
         return ProducerHealth(self.name, state, self.earlier_rows + self.rows, "; ".join(notes))

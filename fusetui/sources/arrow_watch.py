@@ -129,7 +129,7 @@ class Watch:
         missing = announced - received if not here else earlier + self._through - self._base - self._received
         if missing > 0:
             return [f"{missing:,} of {announced:,} sent never came"]
-        return [f"all of {announced if not here else received:,} came"]
+        return ["all came" if here else f"all of {received:,} came"]
 
 
 def _clock(time_ns: int) -> str:

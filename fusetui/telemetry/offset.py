@@ -24,7 +24,7 @@ class Offset:
     def __str__(self) -> str:
         ms = self.offset_ns / 1e6
         if self.error_ns is not None:
-            return f"clock {ms:+.2f} ±{self.error_ns / 1e6:.2f} ms"
+            return f"clock {ms:+.1f} ±{max(0.1, self.error_ns / 1e6):.1f} ms"
         return f"clock at least {ms:.1f} ms ahead" if ms > 0 else "clock unknown (one way)"
 
 

@@ -35,7 +35,7 @@ class _Kept(NamedTuple):
 
 
 class Sender:
-    """Calls block while the viewer reads nothing or is away: that is the back-pressure. One thread calls.
+    """Calls block while the viewer reads nothing or is away: that is the back-pressure. One thread calls `send`.
 
     taken        rows given to `send`
     sent         rows written to a connection, each counted once
@@ -78,6 +78,7 @@ class Sender:
         self._answers = 0
         self._given_up = 0
         self._bye = False
+        self._turn = threading.Lock()
         self._answered = threading.Condition()
         self._listener: threading.Thread | None = None
 
@@ -89,15 +90,32 @@ class Sender:
     def send(self, batches: Sequence[pa.RecordBatch]) -> bool:
         """All of them, announced first; with none a heartbeat when one is due. False: given up."""
         rows = sum(batch.num_rows for batch in batches)
-        if not rows and time.monotonic() < self._beat_s + BEAT_S and self._encoder is not None:
-            return True
-        self.taken += rows
-        return all(self._deliver(batch) for batch in (_BEAT, *(b for b in batches if b.num_rows)))
+        with self._turn:
+            if not rows and not self._due() and self._encoder is not None and self.connected and not self._bye:
+                return True
+            self.taken += rows
+            return all(self._deliver(batch) for batch in (_BEAT, *(b for b in batches if b.num_rows)))
+
+    def beat(self) -> None:
+        """A heartbeat if one is due and nobody is sending; from another thread, while the source takes its time."""
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
+            if self._encoder is not None and self.connected and self._due():
+                self._write(_BEAT)
+        except _ERRORS as error:
+            self._broken(error)
+        finally:
+            self._turn.release()
 
     def close(self, timeout_s: float = 3.0) -> None:
         """End the stream, if there is one, and wait for the viewer to confirm it."""
-        if self._encoder is not None:
-            self._part(timeout_s)
+        with self._turn:
+            if self._encoder is not None:
+                self._part(timeout_s)
+
+    def _due(self) -> bool:
+        return time.monotonic() >= self._beat_s + BEAT_S
 
     def abort(self) -> None:
         """Wake a call that waits; from another thread."""
