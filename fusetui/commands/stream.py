@@ -28,6 +28,7 @@ _TICK_S = 0.1
 _LAST_WORDS_S = 3.0
 _LAST_TRY_S = 10.0
 _SAY_S = 5.0
+_REPEAT_S = 60.0
 
 
 class _Until:
@@ -37,7 +38,9 @@ class _Until:
         self._end_s = time.monotonic() + for_ns / 1e9 if for_ns else float("inf")
         self._asked = threading.Event()
         self.sender: Sender | None = None
+        self.source: Source | None = None
         self.way: Way | None = None
+        self._said = ""
         self._said_s = time.monotonic()
         signal.signal(signal.SIGTERM, self._ask)
         signal.signal(signal.SIGINT, self._ask)
@@ -48,13 +51,17 @@ class _Until:
 
     def __call__(self) -> bool:
         """For the sender, which asks while the viewer is away: says so, and whether to give up."""
-        if self.way is not None and self.sender is not None and time.monotonic() > self._said_s + _SAY_S:
-            self._said_s = time.monotonic()
-            say(f"fusetui: {self.way.trouble or self.sender.error or 'waiting for the viewer'}")
+        if self.way is not None and self.sender is not None:
+            text = self.way.trouble or self.sender.error or "waiting for the viewer"
+            if time.monotonic() > self._said_s + (_SAY_S if text != self._said else _REPEAT_S):
+                self._said, self._said_s = text, time.monotonic()
+                say(f"fusetui: {text}")
+        if self.source is not None and self.source.health().state in _ENDED:
+            self.soon(_LAST_TRY_S)
         return self.asked
 
     def soon(self, seconds: float) -> None:
-        """The source has ended: what is left has so long to get out."""
+        """The source has ended: what is left has so long to get out, if the viewer is away."""
         self._end_s = min(self._end_s, time.monotonic() + seconds)
 
     def _ask(self, _signal: int, _frame: FrameType | None) -> None:
@@ -78,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         batches = _first(source, until)
         header = replace(source.header, host=_host(args, source))
         with way_out(args.to, args.token, args.allow_remote) as way:
-            until.way = way
+            until.source, until.way = source, way
             until.sender = sender = way.sender(header, until)
             threading.Thread(target=_beat, args=(sender, until), name="fusetui-beat", daemon=True).start()
             _pump(source, sender, keep, until, batches)
@@ -113,8 +120,6 @@ def _pump(
 ) -> None:
     host = sender.header.host or ""
     while True:
-        if source.health().state in _ENDED:
-            until.soon(_LAST_TRY_S)
         kept = [with_host(batch if keep is None else keep.apply(batch), host) for batch in batches]
         if not sender.send(kept) or until.asked or (not batches and source.health().state in _ENDED):
             return
