@@ -24,3 +24,11 @@ def keep_freed_blocks() -> bool:
     if mallopt is None:
         return False
     return bool(mallopt(_MMAP_THRESHOLD, _LARGEST_BLOCK)) and bool(mallopt(_TRIM_THRESHOLD, _KEEP_BYTES))
+
+
+def give_back() -> bool:
+    """Hand freed blocks to the kernel once, after much was freed; False where the C library has no such call."""
+    if not sys.platform.startswith("linux"):
+        return False
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return trim is not None and bool(trim(0))

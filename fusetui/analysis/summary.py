@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fusetui.analysis.allocator import keep_freed_blocks
+from fusetui.analysis.allocator import give_back, keep_freed_blocks
 from fusetui.analysis.arrays import Ints
 from fusetui.analysis.attribution.summary import tail_time_summary
 from fusetui.analysis.busy import IntervalUnion
@@ -47,6 +47,7 @@ def summarise_trace(
     causes     also what caused the tail, by simulation: takes seconds
     An unreadable batch is left out and named in the notes.
     """
+    give_back()  # what importing took
     keep_freed_blocks()
     only = parse_filter(filter or "")
     index = trace.index()
@@ -66,6 +67,7 @@ def summarise_trace(
         if window_ns is None:
             busy.add(*_intervals(batch))
     window.settle()
+    give_back()
     if not window.whole:
         notes.append(
             f"more than {EXACT_ROWS:,} rows: quantiles are those of histograms; "
