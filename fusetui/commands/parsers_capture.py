@@ -39,8 +39,8 @@ def live(commands: Commands) -> None:
         nargs="?",
         default="host",
         help="host (default), sim, sim:scenario=NAME, - (stdin), unix:PATH, tcp:HOST:PORT, a pipe, Arrow Flight"
-        " (grpc://HOST:PORT/NAME asks, flight:HOST:PORT listens), an engine's http://…/metrics, a vLLM or SGLang log, or"
-        " devices: nvml, amdsmi, neuron, tt-smi, xpu-smi, hl-smi, tpu; `fusetui doctor` tells what is here",
+        " (grpc://HOST:PORT/NAME asks, flight:HOST:PORT listens), an engine's http://…/metrics, a vLLM or SGLang log,"
+        " or devices: nvml, amdsmi, neuron, tt-smi, xpu-smi, hl-smi, tpu; `fusetui doctor` tells what is here",
     )
     command.add_argument("--record", metavar="FILE", help="record what comes, as `fusetui record` does")
     command.add_argument("--force", action="store_true", help="overwrite FILE")
