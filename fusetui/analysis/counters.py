@@ -6,6 +6,7 @@ import numpy as np
 
 from fusetui.analysis.arrays import Ints
 from fusetui.analysis.columns import COUNTER, NULL, OTHERS, Columns, Reader
+from fusetui.analysis.counters_stale import stale_of
 from fusetui.analysis.keys import Keys
 from fusetui.analysis.snapshot import CounterRow
 
@@ -55,23 +56,27 @@ class Counters:
 
     def rows(self, reader: Reader, order: Ints, from_ns: int) -> tuple[CounterRow, ...]:
         """The series with a reading in the window, by name and device; order: ring slots in time order."""
-        found = []
-        for at, (name, host, device, unit) in enumerate(self._keys.keys):
-            n = self._n[at, order]
-            if not n.any() or self._last_ns[at] < from_ns:
-                continue
-            with np.errstate(invalid="ignore", over="ignore"):
-                means = np.where(n > 0, self._sum[at, order] / np.maximum(n, 1), np.nan)
-            place = reader.hosts.words[host] if host >= 0 and len(reader.hosts.words) > 2 else ""
-            where = f"{place}:{device}" if place and device >= 0 else place or (str(device) if device >= 0 else "")
-            found.append(
-                CounterRow(
-                    name=reader.names.words[name] if name >= 0 else OTHERS,
-                    device=where,
-                    unit=reader.units.words[unit] if unit >= 0 else "",
-                    last=float(self._last[at]),
-                    max=float(self._max[at, order].max()),
-                    by_slot=means,
-                )
-            )
+        used = len(self._keys.keys)
+        seen = self._n[:used].any(axis=1) & (self._last_ns[:used] >= from_ns)
+        shown = np.flatnonzero(seen)
+        cells = np.ix_(shown, order)
+        n = self._n[cells]
+        with np.errstate(invalid="ignore", over="ignore"):
+            means = np.where(n > 0, self._sum[cells] / np.maximum(n, 1), np.nan)
+        keys = [self._told(reader, at) for at in shown.tolist()]
+        stale = stale_of([(name, place) for name, place, _ in keys], n > 0).tolist()
+        last, largest = self._last[shown].tolist(), self._max[shown].max(axis=1, initial=-np.inf).tolist()
+        found = [
+            CounterRow(name, place, unit, last[i], largest[i], means[i], stale[i])
+            for i, (name, place, unit) in enumerate(keys)
+        ]
         return tuple(sorted(found, key=lambda row: (row.name, row.device)))
+
+    def _told(self, reader: Reader, at: int) -> tuple[str, str, str]:
+        """Name, device (with its host, where there are several) and unit of a series."""
+        name, host, device, unit = self._keys.keys[at]
+        place = reader.hosts.words[host] if host >= 0 and len(reader.hosts.words) > 2 else ""
+        where = f"{place}:{device}" if place and device >= 0 else place or (str(device) if device >= 0 else "")
+        return (
+            reader.names.words[name] if name >= 0 else OTHERS, where, reader.units.words[unit] if unit >= 0 else ""
+        )  # fmt: skip

@@ -214,7 +214,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class CounterRow:
-    """One counter series: latest and largest value in the window; by_slot [S] mean per slot, NaN: none."""
+    """One counter series: latest and largest value in the window; by_slot [S] mean per slot, NaN: none.
+
+    stale  it has ended, see `counters_stale`
+    """
 
     name: str
     device: str
@@ -223,6 +226,7 @@ class CounterRow:
     max: float
     by_slot: Floats
 
+    stale: bool = False
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

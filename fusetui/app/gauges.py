@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from fusetui.analysis.snapshot import CounterRow, Snapshot
 from fusetui.app import fmt
 from fusetui.app.charts.resample import Floats
@@ -17,8 +15,8 @@ WAITING: Final = ("requests waiting",)
 END_TO_END: Final = ("e2e", "request duration")
 _SECONDS: Final = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _LO, _HI, _N = " lo", " hi", " n"
-_MISSED: Final = 3
-"""Readings that must be missing before a counter counts as stale."""
+_KEPT: Final = 2
+"""Of so many snapshots what was worked out is kept: the one shown and the one to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,54 +39,42 @@ class Reading:
     row: CounterRow | None = None
 
 
-def newest_slot(row: CounterRow) -> int:
-    """The last slot with a reading, -1 without any."""
-    filled = np.flatnonzero(np.isfinite(row.by_slot))
-    return int(filled[-1]) if filled.size else -1
+_newest: list[tuple[Sequence[CounterRow], tuple[Reading, ...]]] = []
 
 
-def stale_rows(rows: Sequence[CounterRow]) -> frozenset[tuple[str, str]]:
-    """(name, device) of the counters that have ended: upper bounds older than their lower ones, others overdue."""
-    at = {(row.name, row.device): newest_slot(row) for row in rows}
-    newest: dict[str, int] = {}
-    for row in rows:
-        newest[row.device] = max(newest.get(row.device, -1), at[row.name, row.device])
-    found = set()
-    for row in rows:
-        key = row.name, row.device
-        lower = at.get((f"{row.name.removesuffix(_HI)}{_LO}", row.device)) if row.name.endswith(_HI) else None
-        if lower is not None:
-            ended = at[key] < lower
-        else:
-            filled = np.flatnonzero(np.isfinite(row.by_slot))
-            every = float(np.median(np.diff(filled))) if filled.size > 2 else 1.0
-            ended = filled.size > 2 and newest[row.device] - at[key] > _MISSED * every
-        if ended:
-            found.add(key)
-    return frozenset(found)
+def readings(snapshot: Snapshot) -> tuple[Reading, ...]:
+    """The counters, the most telling first; lo and hi put together, and `n` beside them.
+
+    Put together once for the counters of a snapshot: of hundreds a frame asks for the same several times.
+    """
+    rows = snapshot.counter_rows
+    for of, found in tuple(_newest):
+        if of is rows:
+            return found
+    found = tuple(_readings(rows))
+    _newest.insert(0, (rows, found))
+    del _newest[_KEPT:]
+    return found
 
 
-def readings(snapshot: Snapshot) -> list[Reading]:
-    """The counters, the most telling first; lo and hi put together, and `n` beside them."""
-    rows = {(row.name, row.device): row for row in snapshot.counter_rows}
-    stale = stale_rows(snapshot.counter_rows)
+def _readings(of: Sequence[CounterRow]) -> list[Reading]:
+    rows = {(row.name, row.device): row for row in of}
     found = []
     for (name, device), row in rows.items():
         base = name.removesuffix(_LO)
         if name.endswith((_HI, _N)) and _bracketed(name, device, rows):
             continue
         if name.endswith(_LO):
-            hi = None if (f"{base}{_HI}", device) in stale else rows.get((f"{base}{_HI}", device))
+            hi = rows.get((f"{base}{_HI}", device))
+            hi = None if hi is not None and hi.stale else hi
             n = rows.get((f"{base.rpartition(' ')[0]}{_N}", device))
-            old = (name, device) in stale
             shape = row if hi is None else hi
-            text = "" if old else bracket(row, hi)
+            text = "" if row.stale else bracket(row, hi)
             count = None if n is None else n.last
-            found.append(Reading(base, device, 1, text, shape.by_slot, count, old, shape))
+            found.append(Reading(base, device, 1, text, shape.by_slot, count, row.stale, shape))
         else:
-            old = (name, device) in stale
-            text = "" if old else value_text(row.last, row.unit).strip()
-            found.append(Reading(name, device, _rank(row), text, row.by_slot, None, old, row))
+            text = "" if row.stale else value_text(row.last, row.unit).strip()
+            found.append(Reading(name, device, _rank(row), text, row.by_slot, None, row.stale, row))
     return sorted(found, key=lambda one: (one.rank, _order(one.name), one.name, one.device))
 
 
@@ -120,9 +106,8 @@ def _order(name: str) -> int:
 
 def latest(snapshot: Snapshot, names: Sequence[str]) -> float | None:
     """The sum over devices of the first of these counters that is there and not stale."""
-    stale = stale_rows(snapshot.counter_rows)
     for name in names:
-        values = [r.last for r in snapshot.counter_rows if r.name == name and (r.name, r.device) not in stale]
+        values = [row.last for row in snapshot.counter_rows if row.name == name and not row.stale]
         if values:
             return float(sum(values))
     return None

@@ -12,8 +12,9 @@ from fake_snapshot import bare_snapshot
 from shell_app import make_app
 from test_shell_screens import screen_text, settle
 
+from fusetui.analysis.counters_stale import stale_of
 from fusetui.analysis.snapshot import CounterRow, Snapshot
-from fusetui.app.gauges import in_words, latest, only_counters, readings, stale_rows
+from fusetui.app.gauges import in_words, latest, only_counters, readings
 from fusetui.app.verdict import verdict
 
 SLOTS = 60
@@ -42,21 +43,10 @@ ENGINE = (
 
 
 def counted(*rows: CounterRow) -> Snapshot:
-    return replace(bare_snapshot(), counter_rows=rows, counters=len(rows) * 12)
-
-
-def test_an_upper_bound_ends_where_its_lower_one_goes_on() -> None:
-    assert stale_rows(ENGINE) == {("e2e p99 hi", "")}
-
-
-@pytest.mark.parametrize(("until", "stale"), [(60, False), (50, False), (35, True)])
-def test_a_counter_is_stale_after_three_missed_readings(until: int, stale: bool) -> None:
-    rows = (row("a", 1.0), row("b", 1.0, until=until))
-    assert (("b", "") in stale_rows(rows)) == stale
-
-
-def test_a_slow_counter_is_not_stale_beside_a_fast_one() -> None:
-    assert stale_rows((row("a", 1.0, every=1), row("b", 1.0, every=20))) == frozenset()
+    """With what has ended told, as in a window."""
+    ended = stale_of([(one.name, one.device) for one in rows], np.isfinite([one.by_slot for one in rows])).tolist()
+    told = tuple(replace(one, stale=stale) for one, stale in zip(rows, ended, strict=True))
+    return replace(bare_snapshot(), counter_rows=told, counters=len(rows) * 12)
 
 
 def test_what_one_asks_first_comes_first_and_bounds_are_one_line() -> None:

@@ -9,7 +9,7 @@ from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.spark import draw_spark
 from fusetui.app.charts.table import Column, draw_header, draw_row, layout
-from fusetui.app.gauges import stale_rows, value_text
+from fusetui.app.gauges import value_text
 from fusetui.app.list_pane import ListPane
 from fusetui.app.palette import DATA, Ink
 from fusetui.app.panes.common import shown
@@ -47,18 +47,17 @@ Blind to  what happened between two readings."""
         return [f"{row.name} {row.device}" for row in snapshot.counter_rows]
 
     def draw(self, canvas: Canvas, snapshot: Snapshot) -> None:
-        rows, keys, stale = snapshot.counter_rows, self.keys(snapshot), stale_rows(snapshot.counter_rows)
+        rows, keys = snapshot.counter_rows, self.keys(snapshot)
         rows_shown = self.in_view(keys, canvas.height - 1)
         places = layout(_COLUMNS, canvas.width)
         draw_header(canvas, 0, _COLUMNS, places)
         spark = next(((x, cells) for i, x, cells in places if i == _SPARK), None)
         for y, i in enumerate(rows_shown, 1):
             row = rows[i]
-            old = (row.name, row.device) in stale
-            last = f"{fmt.DASH} stale" if old else value_text(row.last, row.unit)
+            last = f"{fmt.DASH} stale" if row.stale else value_text(row.last, row.unit)
             texts = (row.name, row.device, "", last, value_text(row.max, row.unit))
-            ink = Ink.DIM if old else Ink.FG
-            draw_row(canvas, y, _COLUMNS, places, texts, (ink, Ink.DIM, ink, Ink.DIM if old else Ink.STRONG, Ink.DIM))
+            ink, loud = (Ink.DIM, Ink.DIM) if row.stale else (Ink.FG, Ink.STRONG)
+            draw_row(canvas, y, _COLUMNS, places, texts, (ink, Ink.DIM, ink, loud, Ink.DIM))
             if spark is not None:
                 draw_spark(
                     canvas, spark[0], y, spark[1], shown(snapshot, row.by_slot), DATA, how="mean", high=_top(row)
