@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,8 @@ from fusetui.telemetry.schema import SCHEMA, build_batch
 
 ROWS = 50_000
 WARM_UP_S = 6.0
+UP_S, LEFT_S = 30.0, 15.0
+"""Longest wait until the application is on its screen, and until it has left."""
 
 
 def produce(path: str, rate: int, seconds: float) -> None:
@@ -89,12 +92,30 @@ def watch(spec: str, report: str) -> None:
     Path(report).write_text(json.dumps({"late_ms": late_ms, **lost, "kept": snapshot.raw_rows}))
 
 
+def wait_until_up(terminal: Terminal) -> None:
+    """Until the strip of stages is on the screen: on a busy machine that may take a while."""
+    if not terminal.read_for(UP_S, until=b"COMPILE PLAN"):
+        raise SystemExit(f"not up after {UP_S:g} s: {bytes(terminal.output[-500:])!r}")
+
+
+def left(terminal: Terminal, report: str) -> dict[str, Any]:
+    """Leave, and what the probe saw."""
+    terminal.send(b"q")
+    until_s = time.monotonic() + LEFT_S
+    while not Path(report).exists() and time.monotonic() < until_s:
+        terminal.read_for(0.2)
+    terminal.read_for(0.5)
+    terminal.close()
+    seen: dict[str, Any] = json.loads(Path(report).read_text())
+    return seen
+
+
 def measure(rate: int, seconds: float) -> None:
     """One row of the table."""
     with tempfile.TemporaryDirectory() as folder:
         path, report = f"{folder}/s", f"{folder}/report"
         terminal = Terminal([sys.executable, __file__, "--watch", f"unix:{path}", report])
-        terminal.read_for(3)
+        wait_until_up(terminal)
         producer = subprocess.Popen(
             [sys.executable, __file__, "--produce", path, str(rate), str(seconds + WARM_UP_S)], stdout=subprocess.PIPE
         )
@@ -105,10 +126,7 @@ def measure(rate: int, seconds: float) -> None:
         terminal.read_for(4)
         said = json.loads(producer.communicate(timeout=30)[0])
         terminal.read_for(1)
-        terminal.send(b"q")
-        terminal.read_for(3)
-        seen = json.loads(Path(report).read_text())
-        terminal.close()
+        seen = left(terminal, report)
     late = np.sort(np.array(seen["late_ms"])[:-50])  # the last ones are of leaving
     missing = said["sent"] - seen["rows"]
     cells = [

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
-from bench_live_app import WARM_UP_S, watch
+from bench_live_app import WARM_UP_S, left, wait_until_up, watch
 from bench_prometheus import made_up
 from terminal import Terminal
 
@@ -93,14 +93,12 @@ def whole(spec: str, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         report = f"{folder}/report"
         terminal = Terminal([sys.executable, __file__, "--watch", spec, report])
-        terminal.read_for(3 + WARM_UP_S)
+        wait_until_up(terminal)
+        terminal.read_for(WARM_UP_S)
         cpu_s = terminal.cpu_s()
         terminal.read_for(seconds)
         spent, rss = terminal.cpu_s() - cpu_s, terminal.rss_mib()
-        terminal.send(b"q")
-        terminal.read_for(3)
-        terminal.close()
-        seen = json.loads(Path(report).read_text())
+        seen = left(terminal, report)
     late = np.sort(np.array(seen["late_ms"])[:-50])
     print(f"application: {100 * spent / seconds:.1f} % of a core, {rss:.0f} MiB; event loop late", end=" ")
     print(f"p50 {np.quantile(late, 0.5):.1f} ms, p99 {np.quantile(late, 0.99):.1f} ms, worst {late[-1]:.1f} ms")
