@@ -7,9 +7,10 @@ a beam keeps the best of every size and the result says that it is not proved op
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Final, Literal
 
 import numpy as np
@@ -55,14 +56,6 @@ def bits(mask: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def outside_predecessors(preds: Sequence[int], mask: int) -> int:
-    """Operators a group reads from and does not hold."""
-    need = 0
-    for i in bits(mask):
-        need |= preds[i]
-    return need & ~mask
-
-
 def enumerate_groups(
     preds: Sequence[int],
     *,
@@ -76,59 +69,85 @@ def enumerate_groups(
               subset of a legal set, and it prunes
     """
     n = len(preds)
-    neighbours = list(preds)
-    for i, mask in enumerate(preds):
-        for j in bits(mask):
-            neighbours[j] |= 1 << i
-    links = _Links(preds, neighbours, _ancestors(preds), may_grow)
+    links = _Links.of(preds, may_grow)
     found = _all_groups(links, cap, limit)
     if found is not None:
         return Candidates(tuple(found), True)
     shared = max(1, (limit - n) // n)
     found = [1 << i for i in range(n)]
-    for first in range(n):
+    for first in links.single:
         found += _small_groups(links, first, cap, shared)
     return Candidates(tuple(found + _greedy(links, cap, set(found))), False)
 
 
+# Connected operators, those that touch them, those before and those after them, as bitmasks: plain, as there are many.
+_Set = tuple[int, int, int, int]
+
+
+def _is_convex(found: _Set) -> bool:
+    """Whether no path leaves the set and comes back: what lies on one is both after and before it."""
+    mask, _, before, after = found
+    return not before & after & ~mask
+
+
 @dataclass(frozen=True, slots=True)
 class _Links:
-    """A DAG as bitmasks per operator, and what prunes its groups."""
+    """Every operator of a DAG as a set of its own, by its bit, and what prunes larger sets."""
 
-    preds: Sequence[int]
-    neighbours: Sequence[int]
-    ancestors: Sequence[int]
+    single: dict[int, _Set]
     may_grow: Callable[[int], bool]
 
-    def is_convex(self, mask: int) -> bool:
-        """Whether no path leaves the set and comes back."""
-        outside = outside_predecessors(self.preds, mask)
-        return not any(self.ancestors[i] & mask for i in bits(outside))
+    @classmethod
+    def of(cls, preds: Sequence[int], may_grow: Callable[[int], bool]) -> _Links:
+        n = len(preds)
+        around, before, after = list(preds), list(preds), [0] * n
+        for i, mask in enumerate(preds):
+            for j in bits(mask):
+                around[j] |= 1 << i
+                before[i] |= before[j]
+        for i in reversed(range(n)):
+            for j in bits(preds[i]):
+                after[j] |= after[i] | 1 << i
+        return cls({1 << i: (1 << i, around[i], before[i], after[i]) for i in range(n)}, may_grow)
+
+    def grown(self, frontier: Iterable[_Set], first: int, seen: set[int]) -> Iterator[_Set]:
+        """Sets one operator larger; none reaches before the operator whose bit is `first`."""
+        single, may_grow, within = self.single, self.may_grow, -first
+        for mask, around, before, after in frontier:
+            left = around & ~mask & within
+            while left:
+                bit = left & -left
+                left ^= bit
+                larger = mask | bit
+                if larger not in seen:
+                    seen.add(larger)
+                    if may_grow(larger):
+                        _, touched, above, below = single[bit]
+                        yield larger, around | touched, before | above, after | below
 
 
 def _all_groups(links: _Links, cap: int, limit: int) -> list[int] | None:
     """Every group; None when there are more than `limit`."""
-    n = len(links.preds)
-    found = [1 << i for i in range(n)]
-    for first in range(n):
-        seen = {1 << first}
-        frontier = [(1 << first, links.neighbours[first])]
+    found = list(links.single)
+    for first, alone in links.single.items():
+        seen, frontier = {first}, [alone]
         for _ in range(cap - 1):
-            frontier = _grown(links, frontier, first, seen)
-            found += [mask for mask, _ in frontier if links.is_convex(mask)]
+            frontier = list(links.grown(frontier, first, seen))
+            found += [s[0] for s in frontier if _is_convex(s)]
             if len(found) > limit or len(seen) > 4 * limit:
                 return None
+            if not frontier:
+                break
     return found
 
 
 def _small_groups(links: _Links, first: int, cap: int, room: int) -> list[int]:
-    """About `room` of the smallest groups whose first operator is `first`."""
+    """About `room` of the smallest groups whose first operator has the bit `first`."""
     found: list[int] = []
-    seen = {1 << first}
-    frontier = [(1 << first, links.neighbours[first])]
+    seen, frontier = {first}, [links.single[first]]
     for _ in range(cap - 1):
-        frontier = _grown(links, frontier, first, seen)[: room - len(found)]
-        found += [mask for mask, _ in frontier if links.is_convex(mask)]
+        frontier = list(links.grown(frontier, first, seen))[: room - len(found)]
+        found += [s[0] for s in frontier if _is_convex(s)]
         if not frontier:
             break
     return found
@@ -137,43 +156,16 @@ def _small_groups(links: _Links, first: int, cap: int, room: int) -> list[int]:
 def _greedy(links: _Links, cap: int, known: set[int]) -> list[int]:
     """From every operator, one chain of ever larger groups: what a cut enumeration would miss."""
     found = []
-    for start in range(len(links.preds)):
-        mask, around = 1 << start, links.neighbours[start]
+    for last in links.single.values():
         for _ in range(cap - 1):
-            larger = (mask | 1 << i for i in bits(around & ~mask))
-            grown = next((m for m in larger if links.may_grow(m) and links.is_convex(m)), 0)
-            if not grown:
+            grown = next((s for s in links.grown([last], 1, set()) if _is_convex(s)), None)
+            if grown is None:
                 break
-            around |= links.neighbours[(grown ^ mask).bit_length() - 1]
-            mask = grown
-            if mask not in known:
-                known.add(mask)
-                found.append(mask)
+            last = grown
+            if last[0] not in known:
+                known.add(last[0])
+                found.append(last[0])
     return found
-
-
-def _grown(links: _Links, frontier: list[tuple[int, int]], first: int, seen: set[int]) -> list[tuple[int, int]]:
-    """Sets one operator larger, each with everything that touches it; none reaches before `first`."""
-    below = (1 << first) - 1
-    grown = []
-    for mask, around in frontier:
-        for i in bits(around & ~mask & ~below):
-            larger = mask | 1 << i
-            if larger not in seen:
-                seen.add(larger)
-                if links.may_grow(larger):
-                    grown.append((larger, around | links.neighbours[i]))
-    return grown
-
-
-def _ancestors(preds: Sequence[int]) -> list[int]:
-    known: list[int] = []
-    for mask in preds:
-        above = mask
-        for j in bits(mask):
-            above |= known[j]
-        known.append(above)
-    return known
 
 
 def best_partition(
@@ -223,23 +215,26 @@ def _beam(
     taken = np.flatnonzero(np.isfinite(took)).tolist()
     starting = groups_by_start(preds, [masks[i] for i in taken])
     times, counts = took[taken].tolist(), launched[taken].tolist()
+    submitted, gap = queue.submitted.tolist(), queue.gap_ns
     # Per down-set: what is compared, launches, end of the last kernel, the group that led here.
     table: dict[int, tuple[tuple[float, float], int, float, int]] = {0: ((0.0, 0.0), 0, 0.0, 0)}
     layers: list[list[int]] = [[0], *([] for _ in preds)]
     for layer in layers[:-1]:
         for done in sorted(layer, key=lambda state: table[state][0])[:BEAM_WIDTH]:
             _, launches, ended, _ = table[done]
-            for i in ready(preds, done)[:BEAM_READY]:
-                for mask, need, which in starting[i]:
-                    if mask & done or need & ~done or (allowed is not None and not allowed(done, mask)):
+            free = ended + gap if launches else ended
+            for i in islice(ready(preds, done), BEAM_READY):
+                for mask, need, both, which in starting[i]:
+                    if (done ^ need) & both or (allowed is not None and not allowed(done, mask)):
                         continue
-                    end = queue.end(launches, ended, times[which]) if counts[which] else ended + times[which]
                     count = launches + counts[which]
+                    end = (max(free, submitted[launches]) if counts[which] else ended) + times[which]
                     rank = (count, end) if fewest_first else (end, count)
                     state = done | mask
-                    if state not in table:
+                    known = table.get(state)
+                    if known is None:
                         layers[state.bit_count()].append(state)
-                    if state not in table or rank < table[state][0]:
+                    if known is None or rank < known[0]:
                         table[state] = (rank, count, end, mask)
     state = (1 << len(preds)) - 1
     if state not in table:

@@ -60,6 +60,10 @@ class Rules:
             for kind in ("matmul", "conv", "scan", "reduction", "gather", "elementwise", "layout")
         }
         self._anchor_mask = self._kind_mask["matmul"] | self._kind_mask["conv"]
+        # What may_grow asks about; sets with the same of them share its answer.
+        kinds = ("scan", "reduction", "gather")
+        self._deciding = self._anchor_mask | sum(self._kind_mask[kind] for kind in kinds)
+        self._grows: dict[int, bool] = {}
 
     @cached_property
     def successors(self) -> tuple[int, ...]:
@@ -91,6 +95,13 @@ class Rules:
 
     def may_grow(self, mask: int) -> bool:
         """False when no legal group contains `mask`."""
+        deciding = mask & self._deciding
+        known = self._grows.get(deciding)
+        if known is None:
+            known = self._grows[deciding] = self._may_grow(deciding)
+        return known
+
+    def _may_grow(self, mask: int) -> bool:
         anchors = mask & self._anchor_mask
         scans = mask & self._kind_mask["scan"]
         if scans and (anchors or scans & (scans - 1) or mask & self._kind_mask["reduction"]):
@@ -215,14 +226,15 @@ class Rules:
         row: tuple[str, ...],
     ) -> Group:
         graph = self.graph
+        producer, successors, given = graph.producer, self.successors, len(self._kinds)
         inputs: dict[str, None] = {}
-        outputs, inner = [], []
+        outputs: list[str] = []
+        inner: list[str] = []
         for i in bits(mask):
             op = graph.operators[i]
-            inputs |= {name: None for name in op.inputs if not mask >> graph.producer.get(name, len(self._kinds)) & 1}
-            users = graph.consumers[op.output]
-            if not users or any(not mask >> j & 1 for j in users):
-                outputs.append(op.output)
-            else:
-                inner.append(op.output)
+            for name in op.inputs:
+                if not mask >> producer.get(name, given) & 1:
+                    inputs[name] = None
+            users = successors[i]
+            (inner if users and not users & ~mask else outputs).append(op.output)
         return Group(mask, pattern, reach, anchors, before, after, tuple(inputs), tuple(outputs), tuple(inner), row)

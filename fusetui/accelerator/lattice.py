@@ -7,7 +7,7 @@ steps there are depends on the DAG and its groups alone; only costs change with 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,36 +47,44 @@ def build_lattice(preds: Sequence[int], masks: Sequence[int], state_cap: int, st
                 return None
             for i in ready(preds, done):
                 looked += len(starting[i])
-                for mask, need, which in starting[i]:
-                    if mask & done or need & ~done:
+                for mask, need, both, which in starting[i]:
+                    if (done ^ need) & both:
                         continue
                     state = done | mask
-                    if state not in into:
-                        into[state] = []
+                    steps = into.get(state)
+                    if steps is None:
+                        steps = into[state] = []
                         layers[state.bit_count()].append(state)
-                    into[state].append((done, which))
+                    steps.append((done, which))
     return _arrays([layer for layer in layers if layer], into)
 
 
-def groups_by_start(preds: Sequence[int], masks: Sequence[int]) -> list[list[tuple[int, int, int]]]:
-    """(mask, operators read from outside, index) of groups, by their first operator.
+def groups_by_start(preds: Sequence[int], masks: Sequence[int]) -> list[list[tuple[int, int, int, int]]]:
+    """(mask, operators read from outside, both together, index) of groups, by their first operator.
 
-    The first operator must be ready before any of its group can run.
+    The first operator must be ready before any of its group can run. A group can follow a down-set `done` when
+    (done ^ read from outside) & both is 0: all of what it reads is done and none of itself.
     """
-    found: list[list[tuple[int, int, int]]] = [[] for _ in preds]
+    found: list[list[tuple[int, int, int, int]]] = [[] for _ in preds]
     for which, mask in enumerate(masks):
         need, left = 0, mask
         while left:
             low = left & -left
             need |= preds[low.bit_length() - 1]
             left ^= low
-        found[(mask & -mask).bit_length() - 1].append((mask, need & ~mask, which))
+        found[(mask & -mask).bit_length() - 1].append((mask, need & ~mask, need | mask, which))
     return found
 
 
-def ready(preds: Sequence[int], done: int) -> list[int]:
-    """Operators that are not done and read only from what is."""
-    return [i for i, need in enumerate(preds) if not done >> i & 1 and not need & ~done]
+def ready(preds: Sequence[int], done: int) -> Iterator[int]:
+    """Operators that are not done and read only from what is, ascending."""
+    left = (1 << len(preds)) - 1 & ~done
+    while left:
+        low = left & -left
+        i = low.bit_length() - 1
+        if not preds[i] & ~done:
+            yield i
+        left ^= low
 
 
 def _arrays(layers: list[list[int]], into: dict[int, list[tuple[int, int]]]) -> Lattice:

@@ -43,27 +43,44 @@ class Work:
     cost_class: str
 
 
+# Of several classes in one kernel, the first of these sets its pace.
+_SLOWEST: Final = ("scan", "gather", "softmax", "norm", "layernorm", "reduce", "rope", "gated")
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """Which values hold whole rows: of operators a bitmask, of what the block is given a count per reader."""
+
+    made: int
+    given: tuple[int, ...]
+
+
 class Workload:
-    """Works out groups of one graph; sizes of operators are looked up once."""
+    """Works out groups of one graph; what does not depend on the group is looked up once."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._known: dict[tuple[int, str], Work] = {}
+        self._ratios: dict[tuple[int, int, tuple[str, ...]], float] = {}
+        self._spans: dict[tuple[str, ...], _Spans] = {}
         self._flops = [graph.flops(op) for op in graph.operators]
         self.sizes = {name: graph.tensor_bytes(name) for name in graph.tensors}
         self._reads = [
             {name: graph.read_bytes(op, name) for name in dict.fromkeys(op.inputs)} for op in graph.operators
         ]
+        self._read_bytes = [sum(reads.values()) for reads in self._reads]
+        self._readers = [graph.consumers[op.output] for op in graph.operators]
+        self._reader_mask = [sum(1 << j for j in readers) for readers in self._readers]
+        classes: dict[str, int] = {}
+        for i, op in enumerate(graph.operators):
+            classes[op.cost_class] = classes.get(op.cost_class, 0) | 1 << i
+        self._classes = {kind: classes[kind] for kind in (*_SLOWEST, *classes) if kind in classes}
 
     @cached_property
     def shapes(self) -> dict[int, tuple[int, int, int, int]]:
         """(batch, m, n, k) of every matrix product, by operator index."""
         operators = enumerate(self.graph.operators)
         return {i: matmul_shape(self.graph, op) for i, op in operators if op.kind in ANCHORS}
-
-    @cached_property
-    def _readers(self) -> list[tuple[int, ...]]:
-        return [self.graph.consumers[op.output] for op in self.graph.operators]
 
     def work(self, group: Group) -> Work:
         """Bytes, arithmetic and live values of `group` in one kernel."""
@@ -73,17 +90,20 @@ class Workload:
         return self._known[key]
 
     def _work(self, group: Group) -> Work:
+        members, anchored = bits(group.mask), group.pattern in ("matmul", "attention")
         read: dict[str, float] = dict.fromkeys(group.inputs, 0.0)
         served = 0.0
-        for i in bits(group.mask):
+        for i in members:
+            if anchored and i in group.anchors:
+                served += self._served_to(i, group)
+            else:
+                served += self._read_bytes[i]
             for name, size in self._reads[i].items():
-                served += size * self._serves(i, name, group)
-                if name in read:
-                    read[name] = max(read[name], size)
+                if name in read and size > read[name]:
+                    read[name] = size
         plain = sum(self._flops[i] for i in (*group.before, *group.after))
         flops = plain + self._repeats(group)
         live, row_values = self._live(group)
-        row = self.graph.points(group.row) if group.row and not self._is_anchored(group) else 1
         return Work(
             read_bytes=sum(read.values()),
             write_bytes=sum(self.sizes[name] for name in group.outputs),
@@ -91,39 +111,42 @@ class Workload:
             vector_flops=flops,
             repeated_flops=flops - plain,
             live=live,
-            row_elements=row,
+            row_elements=self.graph.points(group.row) if group.row and not anchored else 1,
             row_values=row_values,
-            cost_class=self._cost_class(group),
+            cost_class=self._cost_class(group.mask),
         )
 
-    def _serves(self, i: int, operand: str, group: Group) -> float:
-        """Times an operator is served each point of an operand; of a matrix product its price knows better."""
-        if i not in group.anchors or group.pattern == "scan":
-            return 1.0
-        return self.loads(i, operand, group) if group.pattern == "attention" else 0.0
-
-    def _is_anchored(self, group: Group) -> bool:
-        return group.pattern in ("matmul", "attention")
+    def _served_to(self, anchor: int, group: Group) -> float:
+        """Bytes that tiles of attention load; of a single matrix product its price knows better."""
+        if group.pattern != "attention":
+            return 0.0
+        return sum(size * self.loads(anchor, name, group) for name, size in self._reads[anchor].items())
 
     def _repeats(self, group: Group) -> float:
         factor: dict[int, float] = {}
         for i in reversed(bits(group.mask)):
-            if i in group.anchors:
-                factor[i] = 1.0
-                continue
-            inside = [j for j in self._readers[i] if group.mask >> j & 1]
-            factor[i] = max([1.0, *(factor[j] * self._ratio(i, j, group) for j in inside)])
+            times = 1.0
+            if i not in group.anchors:
+                for j in self._readers[i]:
+                    if group.mask >> j & 1:
+                        times = max(times, factor[j] * self._ratio(i, j, group))
+            factor[i] = times
         return sum((factor[i] - 1.0) * self._flops[i] for i in (*group.before, *group.after))
 
     def _ratio(self, made: int, reader: int, group: Group) -> float:
         """How many times `reader` needs each point of what `made` computes."""
         graph = self.graph
-        source, target = graph.operators[made], graph.operators[reader]
         if reader in group.anchors:
-            return 1.0 if target.kind == "scan" else self.loads(reader, source.output, group)
-        own = graph.points([d for d in graph.tensors[source.output].dims if d not in group.row])
-        space = graph.points([d for d in graph.loops(target) if d not in group.row])
-        return max(1.0, space / own)
+            output = graph.operators[made].output
+            return 1.0 if graph.operators[reader].kind == "scan" else self.loads(reader, output, group)
+        key = (made, reader, group.row)
+        known = self._ratios.get(key)
+        if known is None:
+            source, target = graph.operators[made], graph.operators[reader]
+            own = graph.points([d for d in graph.tensors[source.output].dims if d not in group.row])
+            space = graph.points([d for d in graph.loops(target) if d not in group.row])
+            known = self._ratios[key] = max(1.0, space / own)
+        return known
 
     def loads(self, anchor: int, operand: str, group: Group) -> float:
         """How many tiles of a matrix product load each point of an operand."""
@@ -138,26 +161,33 @@ class Workload:
         return math.ceil(side / TILE_SIDE) * halo
 
     def _live(self, group: Group) -> tuple[int, int]:
-        graph, held = self.graph, set[str]()
-        most = most_row = 0
-        row = set(group.row)
-        last = {
-            name: max(j for j in graph.consumers[name] if group.mask >> j & 1)
-            for name in (*group.inner, *group.outputs)
-            if any(group.mask >> j & 1 for j in graph.consumers[name])
-        }
-        for i in bits(group.mask):
-            op = graph.operators[i]
-            now = held.union(op.inputs)
-            most = max(most, len(now))
-            if row:
-                most_row = max(most_row, sum(1 for name in now if row.issubset(graph.tensors[name].dims)))
-            held = {name for name in held | {op.output} if last.get(name, -1) > i}
-        return most, most_row
+        """Most values held at once, and most of those that span the row."""
+        most = self._most_held(group.mask, self._spanning(()))
+        return most, self._most_held(group.mask, self._spanning(group.row)) if group.row else 0
 
-    def _cost_class(self, group: Group) -> str:
-        classes = [self.graph.operators[i].cost_class for i in bits(group.mask)]
-        for kind in ("scan", "gather", "softmax", "norm", "layernorm", "reduce", "rope", "gated"):
-            if kind in classes:
-                return kind
-        return classes[0] if len(set(classes)) == 1 else "elementwise"
+    def _most_held(self, mask: int, counted: _Spans) -> int:
+        """Most of the counted values that the operators of `mask`, in order, hold or read at once."""
+        preds, most, held = self.graph.predecessors, 0, 0
+        ending: dict[int, int] = {}
+        for i in bits(mask):
+            most = max(most, held + counted.given[i] + (preds[i] & ~mask & counted.made).bit_count())
+            held -= ending.pop(i, 0)
+            last = (self._reader_mask[i] & mask).bit_length() - 1
+            if last > i and counted.made >> i & 1:
+                ending[last] = ending.get(last, 0) + 1
+                held += 1
+        return most
+
+    def _spanning(self, row: tuple[str, ...]) -> _Spans:
+        """Values that have all dimensions of `row`."""
+        if row not in self._spans:
+            graph, needed = self.graph, set(row)
+            names = {name for name, tensor in graph.tensors.items() if needed.issubset(tensor.dims)}
+            made = sum(1 << i for i, op in enumerate(graph.operators) if op.output in names)
+            given = (sum(name in names and name not in graph.producer for name in reads) for reads in self._reads)
+            self._spans[row] = _Spans(made, tuple(given))
+        return self._spans[row]
+
+    def _cost_class(self, mask: int) -> str:
+        found = [kind for kind, members in self._classes.items() if members & mask]
+        return found[0] if len(found) == 1 or found[0] in _SLOWEST else "elementwise"
