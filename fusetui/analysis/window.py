@@ -38,10 +38,14 @@ HASTE: Final = 64
 HASTE_NS: Final = 900_000_000
 """While time runs the totals of more rows are worked out anew once the window has moved by a 64th of its length, and at
 the latest before they are a second old: a pane that says `<1s` tells the truth."""
-TAIL_HASTE: Final = 16
+TAIL_LIGHT_ROWS: Final = 500
+TAIL_HASTE: Final = 12
 TAIL_HASTE_NS: Final = 5_000_000_000
-"""Where the tail's time went costs a tenth of a second of 100,000 rows: while time runs it is worked out anew once the
-window has moved by a 16th of its length, and at the latest before it is five seconds old."""
+"""Where the tail's time went costs a tenth of a second of 100,000 rows, and of thousands as much as all totals: while
+time runs it is worked out anew once the window has moved by a 12th of its length, and at the latest before it is five
+seconds old."""
+MAX_PARTS: Final = 32
+"""Of few rows in many batches putting them together would cost more than what is worked out of them."""
 MAX_PLACES: Final = 64 * 256
 MAX_MARKS: Final = 1000
 _TIME_LIMIT: Final = 1 << 61
@@ -269,6 +273,9 @@ class Window:
             self._kept_floor = max(self._kept_floor, int(gone.event.max()))
 
     @property
+        if len(self._kept) > MAX_PARTS and self._kept_rows <= LIGHT_ROWS:
+            inside = self._rows()
+            self._kept, self._kept_rows = deque([inside] if len(inside) else []), len(inside)
     def _most_rows(self) -> int:
         """How many rows are worth keeping: once some of the window are gone, its totals come from the slots."""
         return self._exact_rows if self.whole else self._newest_rows
@@ -324,7 +331,7 @@ class Window:
         length = self.grid.width * self.grid.count
         recent = 0 <= at.now_ns - self._tail_time_ns < min(length // TAIL_HASTE, TAIL_HASTE_NS)
         had = self._tail_time_of is not None
-        if not had or (wanted != self._tail_time_of and not (hasty and recent and self._kept_rows > LIGHT_ROWS)):
+        if not had or (wanted != self._tail_time_of and not (hasty and recent and self._kept_rows > TAIL_LIGHT_ROWS)):
             rows = self._rows().take(slice(-self._exact_rows, None))
             self._tail_time = tail_time(rows, self.reader, slo_ns)
             self._tail_time_of, self._tail_time_ns = wanted, at.now_ns
