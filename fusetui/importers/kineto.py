@@ -11,8 +11,8 @@ What becomes what
 - `[memory]` totals are counters. `shape` is that of the operator with the same external id.
 - Bytes of copies are transfers, not measured DRAM traffic, and are left out.
 
-Memory: the tables take at most 6/8 of the budget and spill to a temporary file beyond, words at most 3/8; joining and
-sorting takes about 60 bytes per piece of device work and 28 per launch call on top.
+Memory: tables are kept, joined and sorted in temporary files beyond their share of the budget, words take at most 3/8
+of it; only steps and compiled regions are held.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from fusetui.importers.capture import Capture
 from fusetui.importers.kineto_batches import merged_batches
 from fusetui.importers.kineto_events import Events
 from fusetui.importers.kineto_header import base_time_ns, kineto_header, rank_of
-from fusetui.importers.kineto_notes import notes_of
-from fusetui.importers.kineto_sections import sections, words
+from fusetui.importers.kineto_notes import device_notes, host_note, notes_of
+from fusetui.importers.kineto_sections import device_sections, host_sections, words
 from fusetui.importers.kineto_stream import EventStream
+from fusetui.importers.kineto_work import join_device
 from fusetui.telemetry.errors import TelemetryError
 
 NAME: Final = "PyTorch profiler (Kineto) trace"
@@ -64,11 +65,17 @@ def _read(path: Path, memory_bytes: int, *, inner: bool) -> Capture:
     events, stream = _scan(path, memory_bytes, host_operators=False)
     if not len(events.device):
         events, stream = _scan(path, memory_bytes, host_operators=True)
-    found, clock = sections(events, base_time_ns(stream.top), inner=inner)
-    notes = notes_of(events, stream)
-    if not found:
-        reason = "; ".join(notes) or "no device work and no host operators"
+    base_ns = base_time_ns(stream.top)
+    if len(events.device):
+        ran = device_notes(events.join, join_device(events, memory_bytes // 8))
+        found, clock = device_sections(events, base_ns)
+    elif len(events.host_operators):
+        found, clock, nested = host_sections(events, memory_bytes // 4, base_ns, inner=inner)
+        ran = [host_note(nested)]
+    else:
+        reason = "; ".join(notes_of(events, stream, [])) or "no device work and no host operators"
         raise TelemetryError(str(path), f"{NAME} in which nothing ran ({reason})", "profile some work")
+    notes = notes_of(events, stream, ran)
     return Capture(kineto_header(stream.top, clock), merged_batches(found, words(events)), notes, rank_of(stream.top))
 
 

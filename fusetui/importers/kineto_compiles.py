@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -78,19 +79,14 @@ class Compiled:
         return _picked(self.regions["name"].astype(np.int64), self.entered)
 
 
-def compiled(regions: Table, compiles: Table, operators: Table, shaped: npt.NDArray[np.bool_]) -> Compiled:
+def compiled(regions: Table, compiles: Table, operators: Iterable[Table], shaped: npt.NDArray[np.bool_]) -> Compiled:
     """Put together what was read.
 
-    operators  host operators with start, end, thread, shape; empty where they were not read
+    operators  host operators with start, end, thread, shape, in portions; none where they were not read
     shaped     [shapes] whether a shape code has tensors in it
     """
     regions, compiles = _ordered(regions[outermost(regions)]), _ordered(compiles[outermost(compiles)])
-    shape = np.full(len(regions), -1, np.int64)
-    if len(regions) and len(operators) and len(known := _ordered(operators[shaped[operators["shape"]]])):
-        first = _position(known, regions["thread"], regions["start"], "left")
-        at = np.minimum(first, len(known) - 1)
-        good = (first < len(known)) & (known["thread"][at] == regions["thread"]) & (known["end"][at] <= regions["end"])
-        shape[good] = known["shape"][at[good]]
+    shape = _first_shapes(regions, operators, shaped)
     entered = _position(regions, compiles["thread"], compiles["end"], "left")
     if len(regions):
         at = np.minimum(entered, len(regions) - 1)
@@ -98,6 +94,22 @@ def compiled(regions: Table, compiles: Table, operators: Table, shaped: npt.NDAr
     else:
         entered[:] = -1
     return Compiled(regions, shape, compiles, entered)
+
+
+def _first_shapes(regions: Table, operators: Iterable[Table], shaped: npt.NDArray[np.bool_]) -> Ints:
+    """Shape of the first operator with tensors after each region began, when that lies in it, else -1."""
+    shape = np.full(len(regions), -1, np.int64)
+    nearest = np.full(len(regions), np.iinfo(np.int64).max)
+    for part in operators if len(regions) else ():
+        known = _ordered(part[shaped[part["shape"]]])
+        if not len(known):
+            continue
+        first = _position(known, regions["thread"], regions["start"], "left")
+        found = known[np.minimum(first, len(known) - 1)]
+        nearer = (first < len(known)) & (found["thread"] == regions["thread"]) & (found["start"] < nearest)
+        nearest[nearer] = found["start"][nearer]
+        shape[nearer] = np.where(found["end"] <= regions["end"], found["shape"], -1)[nearer]
+    return shape
 
 
 def _ordered(table: Table) -> Table:

@@ -22,7 +22,9 @@ from fusetui.importers.kineto_compiles import COMPILE, REGION, frame_of, is_comp
 from fusetui.importers.kineto_stream import EventStream
 from fusetui.importers.kineto_times import ABSENT, MAX_NS, NeedsTextError, to_ns
 from fusetui.importers.kineto_types import Event
+from fusetui.importers.launchjoin import LaunchJoin
 from fusetui.importers.rows import Rows, Words
+from fusetui.importers.sortedrows import SortedRows
 
 _DEVICE_WORK: Final = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset", "mtia_ccp_events"})
 _OPERATORS: Final = frozenset({"cpu_op", "operator"})
@@ -47,7 +49,6 @@ DEVICE: Final = np.dtype(
         ("device", np.int32),
     ]
 )
-LAUNCH: Final = np.dtype([("correlation", np.int64), ("start", np.int64), ("end", np.int64), ("thread", np.int32)])
 GRAPH_LAUNCH: Final = np.dtype([("correlation", np.int64)])
 OPERATOR: Final = np.dtype([("external", np.int64), ("shape", np.int32)])
 HOST_OPERATOR: Final = np.dtype(
@@ -63,9 +64,12 @@ _Handler = Callable[[list[Event], Ints, Ints], None]
 class Events:
     """Columns of one capture, filled window by window; times in ns as written (no base time added).
 
-    device, launches, operators, host_operators, steps, counters   tables of the dtypes above; id 0 = none
+    device, host_operators, steps, regions, compiles   tables of the dtypes above; id 0 = none
+    operators, counters       the same, in order
+    join                      has the launch calls
     graph_launches            those of the launches whose call replays a graph
-    regions, compiles         what `torch.compile` left, see `kineto_compiles`
+    first                     what -> earliest start of it
+    shapes_known              some external id is no repeated correlation id, so that it may name an operator
     names, streams, shapes    words behind the codes; shapes are (dims JSON, types JSON)
     left_out                  counts by reason
     """
@@ -73,18 +77,20 @@ class Events:
     def __init__(self, memory_bytes: int, *, host_operators: bool) -> None:
         eighth = memory_bytes // 8
         self.device = Rows(DEVICE, eighth)
-        self.launches = Rows(LAUNCH, eighth)
-        self.graph_launches = Rows(GRAPH_LAUNCH, eighth // 8)
-        self.operators = Rows(OPERATOR, eighth)
+        self.join = LaunchJoin([("shape", "i4")], 3 * eighth, of_call=[("thread", "i4")])
+        self.graph_launches = SortedRows(GRAPH_LAUNCH, ("correlation",), eighth // 8)
+        self.operators = SortedRows(OPERATOR, ("external",), eighth)
         self.host_operators = Rows(HOST_OPERATOR, eighth)
         self.steps = Rows(STEP, eighth)
-        self.counters = Rows(COUNTER, eighth)
+        self.counters = SortedRows(COUNTER, ("time",), eighth)
         self.regions = Rows(REGION, eighth // 8)
         self.compiles = Rows(COMPILE, eighth // 8)
         self.names = Words(eighth)
         self.streams = Words(eighth)
         self.shapes = Words(eighth)
         self.left_out: Counter[str] = Counter()
+        self.first: dict[str, int] = {}
+        self.shapes_known = False
         self._wants_host = host_operators
         self._handlers = _Handlers(self)
 
@@ -121,6 +127,10 @@ class Events:
         good &= complete
         return list(compress(events, good)), start[good], start[good] + duration[good]
 
+    def _starts(self, what: str, start: Ints) -> None:
+        if len(start):
+            self.first[what] = min(self.first.get(what, MAX_NS), int(start.min()))
+
     def add_device(self, events: list[Event], start: Ints, duration: Ints) -> None:
         empty = (start == 0) & (duration == 0)
         if empty.any():
@@ -128,11 +138,14 @@ class Events:
             events = list(compress(events, ~empty))
             start, duration = start[~empty], duration[~empty]
         events, start, end = self._timed(events, start, duration)
+        correlation, external = _ids(list(map(_correlation, events))), _externals(events)
+        self.shapes_known |= bool((correlation != external).any())
+        self._starts("device", start)
         self.device.add(
             start=start,
             end=end,
-            correlation=_ids(list(map(_correlation, events))),
-            external=_externals(events),
+            correlation=correlation,
+            external=external,
             name=self.names.codes(list(map(_name, events))),
             stream=self.streams.codes(_streams(events)),
             device=_devices(events),
@@ -148,7 +161,8 @@ class Events:
         correlation = _ids(list(map(_correlation, events)))
         real = correlation != 0
         thread = self.streams.codes(_threads(events))
-        self.launches.add(correlation=correlation[real], start=start[real], end=end[real], thread=thread[real])
+        self._starts("launches", start[real])
+        self.join.add_calls(start[real], end[real], correlation[real], thread=thread[real])
         if replays := {name for name in set(map(_name, events)) if name.endswith(_GRAPH_LAUNCH)}:
             replayed = np.array([event.name in replays for event in events], np.bool_)
             self.graph_launches.add(correlation=correlation[replayed & real])
@@ -163,6 +177,7 @@ class Events:
         self._add_compiled(events, start, duration)
         if self._wants_host:
             events, start, end = self._timed(events, start, duration)
+            self._starts("host", start)
             self.host_operators.add(
                 start=start,
                 end=end,
@@ -193,6 +208,7 @@ class Events:
             numbers = [_STEP.match(event.name) for event in steps]
             good = np.array([m is not None for m in numbers], np.bool_)
             number = np.array([int(m.group(1)) for m in numbers if m], np.int64)
+            self._starts("steps", begin[good])
             self.steps.add(number=number, start=begin[good], end=end[good])
 
     def add_memory(self, events: list[Event], start: Ints, duration: Ints) -> None:

@@ -92,22 +92,6 @@ def step_of(times: Ints, steps: npt.NDArray[Any]) -> Ints:
     return found
 
 
-def shape_of(external: Ints, correlation: Ints, operators: npt.NDArray[Any]) -> Ints:
-    """Shape code of the operator with each external id, -1 for none. Shape (rows,).
-
-    Dialects of 2022 and 2023 repeat the correlation id as the external id; then it names no operator.
-    """
-    found = np.full(len(external), -1, np.int64)
-    if not len(operators) or not len(external) or bool((external == correlation).all()):
-        return found
-    order = np.argsort(operators["external"], kind="stable")
-    ids = operators["external"][order]
-    at = np.minimum(np.searchsorted(ids, external, "left"), len(ids) - 1)
-    hit = (external != 0) & (ids[at] == external)
-    found[hit] = operators["shape"][order][at[hit]]
-    return found
-
-
 def outermost(operators: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Which host operators lie in no other operator of their thread. Shape (rows,)."""
     order = np.lexsort((-operators["end"], operators["start"], operators["thread"]))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from fusetui.importers.kineto_batches import ABSENT, Columns, Section
+from fusetui.importers.kineto_batches import ABSENT, Block, Columns, Section, Stream
 from fusetui.importers.kineto_compiles import REGION_NAME, Compiled, compiled
 from fusetui.importers.kineto_events import Events
 from fusetui.importers.kineto_inner import inner_work
-from fusetui.importers.kineto_join import graph_nodes, launch_of, outermost, shape_of, step_of
+from fusetui.importers.kineto_join import step_of
 from fusetui.importers.kineto_shapes import shape_keys
+from fusetui.importers.kineto_times import MAX_NS
+from fusetui.importers.launchjoin import absent
+from fusetui.importers.nesting import outermost
+from fusetui.importers.sortedrows import SortedRows
 from fusetui.telemetry.header import Clock
 from fusetui.telemetry.schema import COUNTER, EXECUTION, MAPPINGS, MARK, PLANNED, REQUEST
 
@@ -22,6 +26,7 @@ _EPOCH_SINCE_NS: Final = 10**17
 
 STEP_NAME: Final = "ProfilerStep"
 COMPILE_NAME: Final = "compile"
+_CALLS: Final = ("launches", "steps")
 
 Ints = npt.NDArray[np.int64]
 Table = npt.NDArray[Any]
@@ -40,37 +45,48 @@ def words(events: Events) -> dict[str, list[str | None]]:
     }
 
 
-def sections(events: Events, base_ns: int | None, *, inner: bool = False) -> tuple[list[Section], Clock]:
-    """What ran, the steps and the counters, with absolute times where `base_ns` or the times themselves allow.
+def device_sections(events: Events, base_ns: int | None) -> tuple[list[Section | Stream], Clock]:
+    """Joined device work, the steps and the counters, with absolute times where `base_ns` or the times allow."""
+    shift, clock = _shift(min(events.first.get(what, MAX_NS) for what in ("device", *_CALLS)), base_ns)
+    plans = _compiled(events)
+    work = events.join.section(shift, events.steps.table(), lambda rows: _launched_columns(rows, plans))
+    return [work, *_others(events, plans, shift)], clock
 
-    inner  show the operators inside compiled regions and backward nodes where there is no device work
 
-    Empty when neither device work nor host operators were found.
+def host_sections(
+    events: Events, memory_bytes: int, base_ns: int | None, *, inner: bool
+) -> tuple[list[Section | Stream], Clock, int]:
+    """Host operators, the steps and the counters; and how many operators lie in others.
+
+    inner  show the operators inside compiled regions and backward nodes too
     """
-    device, launches, steps = events.device.table(), events.launches.table(), events.steps.table()
-    host = events.host_operators.table()
-    if len(device):
-        work = device
-    else:
-        work = inner_work(host, list(map(str, events.names))) if inner else host[outermost(host)]
-    if not len(work):
-        return [], "trace"
-    earliest = min(int(table["start"].min()) for table in (work, launches, steps) if len(table))
-    shift, clock = _shift(earliest, base_ns)
-    plans = _compiled(events, host)
-    if len(device):
-        columns = _device_columns(device, launches, steps, events.operators.table(), plans, shift)
-    else:
-        columns = _host_columns(work, steps, plans, shift)
-    found = [Section(EXECUTION, np.ascontiguousarray(work["end"]), columns)]
+    kept = outermost(events.host_operators, "thread", memory_bytes)
+    first = events.first["host"]
+    work = inner_work(events.host_operators.table(), list(map(str, events.names))) if inner else None
+    if work is not None:
+        first = int(work["start"].min())
+    shift, clock = _shift(min(first, *(events.first.get(what, MAX_NS) for what in _CALLS)), base_ns)
+    steps, plans = events.steps.table(), _compiled(events)
+
+    def blocks() -> Iterator[Block]:
+        for part in kept.blocks():
+            columns = _host_columns(part, steps, plans, shift)
+            yield columns["end_ns"], columns
+
+    ran: Section | Stream = Stream(EXECUTION, blocks)
+    if work is not None:
+        ran = Section(EXECUTION, work["end"] + shift, lambda rows: _host_columns(work[rows], steps, plans, shift))
+    return [ran, *_others(events, plans, shift)], clock, len(events.host_operators) - len(kept)
+
+
+def _others(events: Events, plans: Compiled, shift: int) -> Iterator[Section | Stream]:
+    steps, words_n = events.steps.table(), len(events.names)
     if len(steps):
-        found.append(Section(REQUEST, steps["end"], _step_columns(steps, len(events.names), shift)))
+        yield Section(REQUEST, steps["end"] + shift, _step_columns(steps, words_n, shift))
     if len(plans.compiles):
-        found.append(Section(MARK, plans.compiles["end"], _compile_columns(plans, len(events.names) + 1, shift)))
-    counters = events.counters.table()
-    if len(counters):
-        found.append(Section(COUNTER, counters["time"], _counter_columns(counters, shift)))
-    return found, clock
+        yield Section(MARK, plans.compiles["end"] + shift, _compile_columns(plans, words_n + 1, shift))
+    if len(events.counters):
+        yield Stream(COUNTER, lambda: _readings(events.counters, shift))
 
 
 def _shift(earliest: int, base_ns: int | None) -> tuple[int, Clock]:
@@ -80,44 +96,18 @@ def _shift(earliest: int, base_ns: int | None) -> tuple[int, Clock]:
     return -earliest, "trace"
 
 
-def _compiled(events: Events, host: Table) -> Compiled:
+def _compiled(events: Events) -> Compiled:
     regions, compiles = events.regions.table(), events.compiles.table()
-    keys = shape_keys(events.shapes) if len(regions) and len(host) else []
-    return compiled(regions, compiles, host, np.array([key is not None for key in keys], np.bool_))
+    keys = shape_keys(events.shapes) if len(regions) and len(events.host_operators) else []
+    shaped = np.array([key is not None for key in keys], np.bool_)
+    return compiled(regions, compiles, events.host_operators.chunks(), shaped)
 
 
-def _device_columns(
-    device: Table, launches: Table, steps: Table, operators: Table, plans: Compiled, shift: int
-) -> _ToColumns:
-    launch = launch_of(device, launches)
-    nodes = graph_nodes(device, launch)
-    shapes = shape_of(device["external"], device["correlation"], operators)
-
-    def columns(rows: Ints) -> Columns:
-        work, by = device[rows], launch[rows]
-        joined = by >= 0
-        call = launches[by[joined]]
-        enqueue, cost, issued = np.full(len(rows), ABSENT), np.full(len(rows), ABSENT), work["start"].copy()
-        enqueue[joined] = call["end"] + shift
-        cost[joined] = call["end"] - call["start"]
-        issued[joined] = call["start"]
-        region = np.full(len(rows), -1, np.int64)
-        region[joined] = plans.region_of(call["thread"], call["start"])
-        return {
-            "name": work["name"],
-            "enqueue_ns": enqueue,
-            "start_ns": work["start"] + shift,
-            "end_ns": work["end"] + shift,
-            "launch_ns": cost,
-            "node": _absent(nodes[rows]),
-            "device": _absent(work["device"]),
-            "stream": work["stream"],
-            "request": _absent(step_of(issued, steps)),
-            "shape": shapes[rows],
-            **_plan_columns(plans, region),
-        }
-
-    return columns
+def _launched_columns(rows: Table, plans: Compiled) -> Columns:
+    region = np.full(len(rows), -1, np.int64)
+    called = rows["called"] != ABSENT
+    region[called] = plans.region_of(rows["thread"][called], rows["called"][called])
+    return {"shape": rows["shape"], **_plan_columns(plans, region)}
 
 
 def _plan_columns(plans: Compiled, region: Ints) -> Columns:
@@ -128,29 +118,25 @@ def _plan_columns(plans: Compiled, region: Ints) -> Columns:
     return {"plan": name, "mapping": np.where(region >= 0, MAPPINGS.index(PLANNED), -1)}
 
 
-def _host_columns(operators: Table, steps: Table, plans: Compiled, shift: int) -> _ToColumns:
-    def columns(rows: Ints) -> Columns:
-        work = operators[rows]
-        region = plans.region_of(work["thread"], work["start"])
-        name, shape = work["name"].astype(np.int64), work["shape"].astype(np.int64)
-        if len(plans.regions):
-            # A region is an operator without operands of its own.
-            own = (region >= 0) & np.isin(name, plans.regions["name"])
-            name[own] = plans.regions["frame"][region[own]]
-            own &= plans.regions["end"][region] == work["end"]
-            own &= plans.regions["start"][region] == work["start"]
-            shape[own] = plans.shape[region[own]]
-        return {
-            "name": name,
-            "start_ns": work["start"] + shift,
-            "end_ns": work["end"] + shift,
-            "stream": work["thread"],
-            "request": _absent(step_of(work["start"], steps)),
-            "shape": shape,
-            **_plan_columns(plans, region),
-        }
-
-    return columns
+def _host_columns(work: Table, steps: Table, plans: Compiled, shift: int) -> dict[str, Any]:
+    region = plans.region_of(work["thread"], work["start"])
+    name, shape = work["name"].astype(np.int64), work["shape"].astype(np.int64)
+    if len(plans.regions):
+        # A region is an operator without operands of its own.
+        own = (region >= 0) & np.isin(name, plans.regions["name"])
+        name[own] = plans.regions["frame"][region[own]]
+        own &= plans.regions["end"][region] == work["end"]
+        own &= plans.regions["start"][region] == work["start"]
+        shape[own] = plans.shape[region[own]]
+    return {
+        "name": name,
+        "start_ns": work["start"] + shift,
+        "end_ns": work["end"] + shift,
+        "stream": work["thread"],
+        "request": absent(step_of(work["start"], steps)),
+        "shape": shape,
+        **_plan_columns(plans, region),
+    }
 
 
 def _step_columns(steps: Table, name: int, shift: int) -> _ToColumns:
@@ -187,21 +173,17 @@ def _compile_columns(plans: Compiled, name: int, shift: int) -> _ToColumns:
     return columns
 
 
-def _counter_columns(counters: Table, shift: int) -> _ToColumns:
-    def columns(rows: Ints) -> Columns:
-        reading = counters[rows]
-        time = reading["time"] + shift
-        return {
-            "name": reading["name"],
-            "start_ns": time,
-            "end_ns": time,
-            "device": _absent(reading["device"]),
-            "value": reading["value"],
-            "unit": np.zeros(len(rows), np.int64),
-        }
-
-    return columns
-
-
-def _absent(values: npt.NDArray[Any]) -> Ints:
-    return np.where(values < 0, ABSENT, values.astype(np.int64))
+def _readings(counters: SortedRows, shift: int) -> Iterator[Block]:
+    for part in counters.blocks():
+        time = part["time"] + shift
+        yield (
+            time,
+            {
+                "name": part["name"],
+                "start_ns": time,
+                "end_ns": time,
+                "device": absent(part["device"]),
+                "value": part["value"],
+                "unit": np.zeros(len(part), np.int64),
+            },
+        )

@@ -19,7 +19,6 @@ Ints = npt.NDArray[np.int64]
 
 _TIMES: Final = [("start", "i8"), ("end", "i8")]
 _PLACE: Final = [("device", "i4"), ("stream", "i4"), ("name", "i4")]
-_CALLS: Final = np.dtype([*_TIMES, ("correlation", "i8")])
 _SPANS: Final = np.dtype([*_TIMES, ("device", "i4"), ("stream", "i4")])
 
 
@@ -31,20 +30,25 @@ class LaunchJoin:
     such call), clipped (work that began before its call returned), wrong (before it began), in_graphs, overlapping.
     """
 
-    def __init__(self, extra: Sequence[tuple[str, str]], memory_bytes: int) -> None:
-        """extra  further fields of work, of which nothing is asked here"""
+    def __init__(
+        self, extra: Sequence[tuple[str, str]], memory_bytes: int, *, of_call: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """extra    further fields of work, of which nothing is asked here
+        of_call  signed fields of calls, which the work of a call takes over; negative in work without one
+        """
         row = [("row", "i8")]
         self._work = SortedRows(
-            np.dtype([*_TIMES, *row, *_PLACE, *extra, ("correlation", "i8")]), ("correlation",), memory_bytes // 3
+            np.dtype([*_TIMES, *row, *_PLACE, *extra, ("correlation", "i8")]), ("correlation", "row"), memory_bytes // 3
         )
         self._ready = SortedRows(
-            np.dtype([*_TIMES, *row, *_PLACE, *extra, ("called", "i8"), ("returned", "i8"), ("node", "i4")]),
+            np.dtype([*_TIMES, *row, *_PLACE, *extra, *of_call, ("called", "i8"), ("returned", "i8"), ("node", "i4")]),
             ("end", "row"),
             memory_bytes // 3,
         )
-        self._calls = SortedRows(_CALLS, ("correlation", "start"), memory_bytes // 6)
+        calls = np.dtype([*_TIMES, ("correlation", "i8"), *of_call])
+        self._calls = SortedRows(calls, ("correlation", "start"), memory_bytes // 6)
         self._spans = SortedRows(_SPANS, ("start", "end"), memory_bytes // 6)
-        self._extra = [name for name, _ in extra]
+        self._extra, self._of_call = [name for name, _ in extra], [name for name, _ in of_call]
         self.pieces = self.calls = self.keyed = 0
         self.together = self.clipped = self.wrong = self.in_graphs = self.overlapping = 0
         self.first_call: int | None = None
@@ -67,18 +71,25 @@ class LaunchJoin:
         self.keyed += int(keyed.sum())
         self._work.add(**_where(keyed, {**every, "correlation": correlation}))
         # What nobody launched need not be looked up.
-        self._ready.add(**_where(~keyed, {**every, "called": ABSENT, "returned": ABSENT, "node": -1}))
+        alone = {"called": ABSENT, "returned": ABSENT, "node": -1, **dict.fromkeys(self._of_call, -1)}
+        self._ready.add(**_where(~keyed, {**every, **alone}))
 
-    def add_calls(self, start: Ints, end: Ints, correlation: Ints) -> None:
-        """Launch calls, shapes (rows,)."""
+    def add_calls(self, start: Ints, end: Ints, correlation: Ints, **columns: Any) -> None:
+        """Launch calls, shapes (rows,), with the fields of calls."""
         self.calls += len(start)
-        self._calls.add(start=start, end=end, correlation=correlation)
+        self._calls.add(start=start, end=end, correlation=correlation, **columns)
 
-    def join(self) -> None:
-        """Find the call of each piece of work; nothing can be added after that."""
+    def join(self, look: Callable[[Ints], None] | None = None) -> None:
+        """Find the call of each piece of work; nothing can be added after that.
+
+        look  is given the sorted correlations of the work as it goes, a value never in two portions
+        """
         calls = Upto(self._calls)
         for work in whole_groups(self._work):
-            self._join(work, calls.rows(np.ascontiguousarray(work["correlation"])))
+            correlation = np.ascontiguousarray(work["correlation"])
+            self._join(work, calls.rows(correlation))
+            if look:
+                look(correlation)
         self._work.clear()
         self._calls.clear()
         self.overlapping = _overlaps(self._spans.blocks())
@@ -102,6 +113,9 @@ class LaunchJoin:
             ready[name] = work[name]
         ready["called"] = ready["returned"] = ABSENT
         ready["called"][hit], ready["returned"][hit], ready["node"] = by["start"], by["end"], nodes
+        for name in self._of_call:
+            ready[name] = -1
+            ready[name][hit] = by[name]
         self._ready.append(ready)
 
     def section(self, shift: int, steps: Table, more: Callable[[Table], Columns] | None = None) -> Stream:

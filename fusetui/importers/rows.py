@@ -61,7 +61,9 @@ class Rows:
             whole = self._spilled * self.dtype.itemsize
             for at in range(0, whole, piece):
                 yield np.frombuffer(os.pread(self._file.fileno(), min(piece, whole - at), at), self.dtype)
-        yield from self._chunks
+        if self._chunks:
+            self._chunks = [np.concatenate(self._chunks)]
+            yield self._chunks[0]
 
     def table(self) -> npt.NDArray[Any]:
         """All rows in the order they came, shape (rows,); the table takes no more rows after that."""

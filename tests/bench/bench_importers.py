@@ -192,6 +192,51 @@ def chrome() -> Format:
     return Format("chrome", write, peer)
 
 
+_OPERATOR = (
+    '{"ph":"X","cat":"cpu_op","name":"aten::op%d","pid":1,"tid":1,"ts":%d.125,"dur":8,"args":{"External id":%d,'
+    '"Input Dims":[[%d,4096],[4096,512]],"Input type":["c10::BFloat16","c10::BFloat16"]}}'
+)
+_CALL = (
+    '{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":%d.250,"dur":4.5,'
+    '"args":{"cbid":211,"correlation":%d,"External id":%d}}'
+)
+_KERNEL = (
+    '{"ph":"X","cat":"kernel","name":"kernel_%d","pid":%d,"tid":%d,"ts":%d.875,"dur":7.125,"args":{"device":%d,'
+    '"context":1,"stream":%d,"correlation":%d,"External id":%d,"grid":[64,1,1],"block":[128,1,1]}}'
+)
+
+
+def kineto() -> Format:
+    def write(path: Path, events: int) -> None:
+        with path.open("w") as out:
+            out.write('{"schemaVersion":1,"traceEvents":[')
+            for i in range(1, max(events // 3, 2)):
+                device, stream, at = i % 2, 7 + i % 4, i * 10
+                out.write(",\n" if i > 1 else "\n")
+                out.write(_OPERATOR % (i % 90, at, i, 1 << i % 8) + ",\n" + _CALL % (at, i, i) + ",\n")
+                out.write(_KERNEL % (i % 200, device, stream, at + 9, device, stream, i, i))
+            out.write("\n]}")
+
+    def peer(path: Path) -> int:
+        events = json.loads(path.read_bytes())["traceEvents"]
+        of: dict[str, dict[int, Any]] = {"cpu_op": {}, "cuda_runtime": {}}
+        for event in events:
+            key = "External id" if event["cat"] == "cpu_op" else "correlation"
+            if event["cat"] in of:
+                of[event["cat"]][event["args"][key]] = event
+        rows = []
+        for event in events:
+            if event["cat"] == "kernel":
+                start, args = round(event["ts"] * 1000), event["args"]
+                call, operator = of["cuda_runtime"].get(args["correlation"]), of["cpu_op"].get(args["External id"])
+                shape = operator and operator["args"].get("Input Dims")
+                rows.append((event["name"], start, start + round(event["dur"] * 1000), args["stream"], call, shape))
+        rows.sort(key=lambda row: row[2])
+        return len(rows)
+
+    return Format("kineto", write, peer)
+
+
 _XPLANE: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Stat": (("metadata_id", 1, "int64"), ("uint64_value", 3, "uint64"), ("ref_value", 7, "uint64")),
     "Event": (("metadata_id", 1, "int64"), ("offset_ps", 2, "int64"), ("duration_ps", 3, "int64"),
@@ -273,6 +318,7 @@ FORMATS: dict[str, Callable[[], Format]] = {
     "rocprof_json": rocprof_json,
     "rocprof_csv": rocprof_csv,
     "chrome": chrome,
+    "kineto": kineto,
     "xplane": xplane,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from fusetui.importers import sortedrows
 from fusetui.importers.kineto_batches import ABSENT
-from fusetui.importers.kineto_join import graph_nodes, launch_of, outermost, overlaps
+from fusetui.importers.kineto_join import graph_nodes, launch_of, outermost
 from fusetui.importers.launchjoin import LaunchJoin
 from fusetui.importers.nesting import outermost as outermost_on_disk
 from fusetui.importers.rows import Rows
@@ -95,6 +96,12 @@ def _table(**columns: Any) -> np.ndarray[Any, Any]:
     return table
 
 
+def _overlaps(work: list[tuple[int, int, int, int, int]]) -> int:
+    """Rows that start before the one before them on their device and stream ended; a negative stream is none."""
+    spans = sorted((device, stream, start, start + took) for start, took, _, device, stream in work if stream >= 0)
+    return sum(a[:2] == b[:2] and b[2] < a[3] for a, b in pairwise(spans))
+
+
 @given(work=_WORK, calls=_CALLS)
 @settings(deadline=None)
 def test_work_is_joined_as_in_memory(
@@ -122,7 +129,7 @@ def test_work_is_joined_as_in_memory(
         join.clipped == ((start < np.where(hit, (called + cost)[launch] if len(calls) else 0, -1)) & (nodes <= 0)).sum()
     )
     assert join.in_graphs == (nodes >= 0).sum()
-    assert join.overlapping == overlaps(both[stream >= 0])
+    assert join.overlapping == _overlaps(work)
     launching = called[np.isin(of, key[key != 0])]
     assert join.first_call == (launching.min() if len(launching) else None)
     ends, blocks = zip(*join.section(100, np.empty(0, [("start", "i8"), ("end", "i8"), ("number", "i8")])).blocks(),
