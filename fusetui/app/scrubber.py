@@ -121,11 +121,8 @@ def heights(rows: Ints, width: int) -> list[int]:
     """`rows` per bin as heights 0..8 in `width` cells, 0 only for nothing; by square root, so that quiet times show."""
     if not rows.size or width <= 0:
         return [0] * max(0, width)
-    edges = np.linspace(0, rows.size, width + 1)
-    if rows.size >= width:
-        sums = np.add.reduceat(rows, edges[:-1].astype(np.int64)).astype(np.float64)
-    else:
-        sums = rows[np.minimum(edges[:-1].astype(np.int64), rows.size - 1)].astype(np.float64)
+    starts = np.arange(width) * rows.size // width
+    sums = (np.add.reduceat(rows, starts) if rows.size >= width else rows[starts]).astype(np.float64)
     top = sums.max()
     if top <= 0:
         return [0] * width
