@@ -6,7 +6,6 @@ steps there are depends on the DAG and its groups alone; only costs change with 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,22 +20,21 @@ Integers = npt.NDArray[np.int64]
 class Lattice:
     """States in order of size, the empty set first and the whole DAG last; steps sorted by the state they lead to.
 
-    states        down-sets as bitmasks
-    source, group arrays (E,): the state a step leaves, and the group it adds, as indices
-    first         (S,) per state but the empty one, the first of the steps that lead to it
-    layers        ranges of states of one size, the empty set left out
+    states                 down-sets as bitmasks
+    source, group, target  arrays (E,): the state a step leaves, the group it adds and the state it leads to, as indices
     """
 
     states: tuple[int, ...]
     source: Integers
     group: Integers
-    first: Integers
-    layers: tuple[tuple[int, int], ...]
+    target: Integers
 
 
 def build_lattice(preds: Sequence[int], masks: Sequence[int], state_cap: int, step_cap: int) -> Lattice | None:
     """Every down-set that groups can reach, None when there are too many. Masks must hold every single operator."""
     starting = groups_by_start(preds, masks)
+    if _least_steps(preds, [len(groups) for groups in starting]) > step_cap:
+        return None
     n = len(preds)
     into: dict[int, list[tuple[int, int]]] = {0: []}
     layers: list[list[int]] = [[0], *([] for _ in preds)]
@@ -57,6 +55,19 @@ def build_lattice(preds: Sequence[int], masks: Sequence[int], state_cap: int, st
                         layers[state.bit_count()].append(state)
                     steps.append((done, which))
     return _arrays([layer for layer in layers if layer], into)
+
+
+def _least_steps(preds: Sequence[int], starting: Sequence[int]) -> int:
+    """How many steps a sweep looks at, at the least and but for the last: wide DAGs are known without one.
+
+    With all operators of less depth done, any part of those of one depth may be done; each of the rest is ready then.
+    """
+    depth: list[int] = []
+    levels: dict[int, list[int]] = {}
+    for i, mask in enumerate(preds):
+        depth.append(1 + max((depth[j] for j in range(i) if mask >> j & 1), default=-1))
+        levels.setdefault(depth[i], []).append(starting[i])
+    return sum(sum(level) << len(level) - 1 for level in levels.values()) - max(starting, default=0)
 
 
 def groups_by_start(preds: Sequence[int], masks: Sequence[int]) -> list[list[tuple[int, int, int, int]]]:
@@ -90,12 +101,8 @@ def ready(preds: Sequence[int], done: int) -> Iterator[int]:
 def _arrays(layers: list[list[int]], into: dict[int, list[tuple[int, int]]]) -> Lattice:
     states = [state for layer in layers for state in layer]
     at = {state: i for i, state in enumerate(states)}
-    steps = [(at[done], which) for state in states for done, which in into[state]]
-    counts = np.array([len(into[state]) for state in states[1:]], dtype=np.int64)
-    ends = np.cumsum([len(layer) for layer in layers]).tolist()
-    source, group = np.array(steps, dtype=np.int64).reshape(-1, 2).T
-    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)[:-1]
-    return Lattice(tuple(states), source, group, first, tuple(itertools.pairwise(ends)))
+    steps = [(at[done], which, target) for target, state in enumerate(states) for done, which in into[state]]
+    return Lattice(tuple(states), *np.array(steps, dtype=np.int64).reshape(-1, 3).T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,10 @@ class Queue:
     def end(self, kernels: int, ended: float, took: float) -> float:
         """When one more kernel ends, after `kernels` of which the last ended at `ended`."""
         return max(ended + (self.gap_ns if kernels else 0.0), float(self.submitted[kernels])) + took
+
+
+# A way to a state: launches, when the last kernel ends, time of all kernels, and the step that led here.
+_Way = tuple[int, float, float, int]
 
 
 def soonest_path(
@@ -124,56 +135,51 @@ def soonest_path(
     took, launched  (G,): time of a group, infinite for one that is not taken, and whether it needs a launch
     allowed         (down-set, group) -> whether the group may run next
 
-    Exact: of ways to a down-set with as many launches, the one that ends first is never worse. Device time breaks ties.
+    Exact: of ways to a down-set, one that ends no sooner and has no fewer launches than another is never needed. That
+    leaves a few, so plain numbers are faster here than arrays over all launches. Device time breaks ties.
     """
-    duration, counts = took[lattice.group], launched[lattice.group][:, None]
-    if allowed is not None:
-        finite = np.flatnonzero(np.isfinite(duration))
-        steps = zip(lattice.source[finite].tolist(), lattice.group[finite].tolist(), strict=True)
-        duration[finite[[not allowed(lattice.states[source], group) for source, group in steps]]] = np.inf
-    most = lattice.states[-1].bit_length() + 1
-    submitted = queue.submitted[: most - 1]
-    gap = np.where(np.arange(most - 1) > 0, queue.gap_ns, 0.0)
-    end, busy = np.full((2, len(lattice.states), most), np.inf)
-    end[0, 0] = busy[0, 0] = 0.0
-    through = np.zeros(end.shape, dtype=np.int64)
-    bounds = np.append(lattice.first, lattice.source.size)
-    for low, high in lattice.layers:
-        # Steps to state s begin at first[s - 1]: none lead to the empty set.
-        starts, stop = bounds[low - 1 : high - 1], int(bounds[high - 1])
-        here = slice(int(starts[0]), stop)
-        before, time = end[lattice.source[here]], duration[here][:, None]
-        started = np.maximum(before[:, :-1] + gap, submitted) + time
-        at = _shifted(counts[here], before + time, started)
-        work = busy[lattice.source[here]] + time
-        work = _shifted(counts[here], work, work[:, :-1])
-        lengths = np.diff(np.append(starts, stop))
-        end[low:high] = np.minimum.reduceat(at, starts - starts[0])
-        work = np.where(at == np.repeat(end[low:high], lengths, axis=0), work, np.inf)
-        busy[low:high] = np.minimum.reduceat(work, starts - starts[0])
-        row = np.arange(work.shape[0])[:, None]
-        chosen = np.where(work == np.repeat(busy[low:high], lengths, axis=0), row, work.shape[0])
-        through[low:high] = starts[0] + np.minimum.reduceat(chosen, starts - starts[0])
-    return _way_back(lattice, through, launched, end[-1], fewest_first)
+    steps = np.flatnonzero(np.isfinite(took[lattice.group]))
+    source, group, target = (a[steps].tolist() for a in (lattice.source, lattice.group, lattice.target))
+    times, counts = took[lattice.group[steps]].tolist(), launched[lattice.group[steps]].tolist()
+    submitted, gap = queue.submitted.tolist(), queue.gap_ns
+    ways: list[list[_Way]] = [[(0, 0.0, 0.0, 0)], *([] for _ in lattice.states[1:])]
+    found: dict[int, tuple[float, float, int]] = {}
+    reached = 1
+    for step, (left, which, state) in enumerate(zip(source, group, target, strict=True)):
+        if state != reached:
+            ways[reached], reached = _needed(found), state
+            found.clear()
+        if not ways[left] or (allowed is not None and not allowed(lattice.states[left], which)):
+            continue
+        time, count = times[step], counts[step]
+        for launches, ended, busy, _ in ways[left]:
+            start = max(ended + gap if launches else ended, submitted[launches]) if count else ended
+            way, at = (start + time, busy + time, step), launches + count
+            known = found.get(at)
+            if known is None or way < known:
+                found[at] = way
+    ways[reached] = _needed(found)
+    return _way_back(ways, source, group, counts, fewest_first)
 
 
-def _shifted(counts: npt.NDArray[np.bool_], same: Floats, launched: Floats) -> Floats:
-    """(E, launches) values after a step: one column further where it is a launch."""
-    after = np.full_like(same, np.inf)
-    after[:, 1:] = launched
-    return np.where(counts, after, same)
+def _needed(found: dict[int, tuple[float, float, int]]) -> list[_Way]:
+    """The ways that end sooner than all with fewer launches, by launches."""
+    kept: list[_Way] = []
+    for launches in sorted(found):
+        if not kept or found[launches][0] < kept[-1][1]:
+            kept.append((launches, *found[launches]))
+    return kept
 
 
 def _way_back(
-    lattice: Lattice, through: Integers, launched: npt.NDArray[np.bool_], ends: Floats, fewest_first: bool
+    ways: list[list[_Way]], source: list[int], group: list[int], counts: list[bool], fewest_first: bool
 ) -> list[int] | None:
-    if not np.isfinite(ends).any():
+    if not ways[-1]:
         return None
-    launches = int(np.argmax(np.isfinite(ends)) if fewest_first else np.argmin(ends))
-    groups, state = [], len(lattice.states) - 1
-    while state:
-        step = int(through[state, launches])
-        groups.append(int(lattice.group[step]))
-        launches -= int(launched[groups[-1]])
-        state = int(lattice.source[step])
+    launches, _, _, step = ways[-1][0 if fewest_first else -1]
+    groups = [group[step]]
+    while state := source[step]:
+        launches -= counts[step]
+        step = next(way[3] for way in ways[state] if way[0] == launches)
+        groups.append(group[step])
     return groups[::-1]

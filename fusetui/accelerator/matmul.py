@@ -17,6 +17,7 @@ from fusetui.accelerator.constants import Constants
 from fusetui.accelerator.errors import AcceleratorError
 from fusetui.accelerator.grid import Floats, Grid, Products, build_grid
 from fusetui.accelerator.hardware import Hardware
+from fusetui.accelerator.tiles import candidate_tiles
 
 Numbers = npt.ArrayLike
 Integers = npt.NDArray[np.int64]
@@ -89,8 +90,9 @@ def price_matmuls(
     Raises AcceleratorError on shapes below 1, HardwareError when the device has no rate for `dtype`.
     """
     q = products(batch, m, n, k, reserved_sram, extra_registers, extra_bytes, epilogue_flops, hot_bytes, full_rows)
-    count = build_grid(hw, _part(q, slice(0, 1)), dtype).tiles.m.size
-    step = max(1, _CHUNK // count)
+    step = max(1, _CHUNK // candidate_tiles(hw, dtype).m.size)
+    if len(q.m) <= step:
+        return _price(hw, constants, q, dtype)
     parts = [_price(hw, constants, _part(q, slice(at, at + step)), dtype) for at in range(0, len(q.m), step)]
     return MatmulPrices(**{f: np.concatenate([getattr(p, f) for p in parts]) for f in MatmulPrices.__slots__})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from fusetui.accelerator.group import Group
 Floats = npt.NDArray[np.float64]
 
 WINDOW_NS: Final = 100_000.0
+ALWAYS: Final = -1  # every bit: read by more operators than any block has
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +29,23 @@ class Residency:
     """
 
     fixed: float
-    values: tuple[tuple[float, int, int], ...]  # bytes, producer's bit, readers' mask (0: a result)
+    values: tuple[tuple[float, int, int], ...]  # bytes, producer's bit, readers' mask (ALWAYS: a result)
 
     @classmethod
+    @lru_cache(maxsize=8)
     def of(cls, graph: Graph) -> Residency:
-        """The residency of every tensor of `graph`."""
+        """The residency of every tensor of `graph`; kept, as every policy asks."""
         fixed = sum(graph.tensor_bytes(n) for n, t in graph.tensors.items() if t.role != "value")
         values = []
         for i, op in enumerate(graph.operators):
             if not op.is_view:
-                values.append((graph.tensor_bytes(op.output), 1 << i, _readers(graph, op.output)))
+                values.append((graph.tensor_bytes(op.output), 1 << i, _readers(graph, op.output) or ALWAYS))
         return cls(fixed, tuple(values))
 
     def after(self, done: int) -> float:
         """Live bytes once the operators in `done` have run."""
-        live = self.fixed
-        for size, maker, readers in self.values:
-            if maker & done and (readers & ~done or not readers):
-                live += size
-        return live
+        left = ~done
+        return self.fixed + sum([size for size, maker, readers in self.values if maker & done and readers & left])
 
     def during(self, graph: Graph, done: int, group: Group, workspace: float) -> float:
         """Live bytes while `group` runs after `done`: its inputs are still held, its outputs and workspace added."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Final
 
@@ -56,7 +56,7 @@ POLICIES: Final[Mapping[str, Policy]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Priced:
     """Legal groups of a graph with their prices on a device; `lattice` is None where it would be too large."""
 
@@ -66,6 +66,46 @@ class Priced:
     prices: tuple[Price, ...]
     complete: bool
     lattice: Lattice | None = None
+
+    @cached_property
+    def figures(self) -> _Figures:
+        """What policies compare."""
+        prices, bytes_alone = self.prices, {}
+        for group, price in zip(self.groups, prices, strict=True):
+            if group.reach == ALONE:
+                bytes_alone[bits(group.mask)[0]] = price.dram_bytes
+        return _Figures(
+            reach=np.array([g.reach for g in self.groups]),
+            is_view=np.array([g.pattern == "view" for g in self.groups]),
+            time_ns=np.array([p.time_ns for p in prices]),
+            dram_bytes=np.array([p.dram_bytes for p in prices]),
+            apart_bytes=np.array([sum([bytes_alone[i] for i in bits(g.mask)]) for g in self.groups]),
+            spill_bytes=np.array([p.spill_bytes for p in prices]),
+            occupancy=np.array([p.occupancy for p in prices]),
+            own_flops=np.array([max(p.flops - p.repeated_flops, 1.0) for p in prices]),
+            repeated_flops=np.array([p.repeated_flops for p in prices]),
+        )
+
+    @cached_property
+    def memory_limit(self) -> float:
+        """Live bytes a fused plan may reach: those of the unfused one, in the order of the graph."""
+        alone = [(g, p) for g, p in zip(self.groups, self.prices, strict=True) if g.reach == ALONE]
+        return Residency.of(self.graph).peak(self.graph, [g for g, _ in alone], [p.workspace_bytes for _, p in alone])
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """Arrays (groups,). `apart_bytes`: traffic of its operators alone; `own_flops`: at least 1."""
+
+    reach: npt.NDArray[np.int64]
+    is_view: npt.NDArray[np.bool_]
+    time_ns: Floats
+    dram_bytes: Floats
+    apart_bytes: Floats
+    spill_bytes: Floats
+    occupancy: Floats
+    own_flops: Floats
+    repeated_flops: Floats
 
 
 def choose(priced: Priced, policy: Policy, mode: Mode) -> Partition:
@@ -77,14 +117,14 @@ def choose(priced: Priced, policy: Policy, mode: Mode) -> Partition:
     if policy.reach == ALONE:
         alone = tuple(g.mask for g in priced.groups if g.reach == ALONE)
         return Partition(alone, True, len(alone))
-    groups, prices, graph = priced.groups, priced.prices, priced.graph
+    groups, graph = priced.groups, priced.graph
     launch = priced.hw.launch
     search = partial(
         best_partition,
         graph.predecessors,
         [g.mask for g in groups],
         _taken_ns(priced, policy),
-        np.array([g.pattern != "view" for g in groups]),
+        ~priced.figures.is_view,
         Queue(submitted(len(graph.operators), launch, mode), launch_constants(launch, mode)[1]),
         fewest_first=not policy.time_first,
         lattice=priced.lattice or "too large",
@@ -92,12 +132,11 @@ def choose(priced: Priced, policy: Policy, mode: Mode) -> Partition:
     )
     free = search()
     assert free is not None
-    limit = _memory_limit(priced)
-    if _peak(graph, free, groups, prices) <= limit:
-        return free
     by_mask = {g.mask: g for g in groups}
-    workspace = {g.mask: p.workspace_bytes for g, p in zip(groups, prices, strict=True)}
-    return search(step_allowed=peak_limit(graph, by_mask, workspace, limit)) or free
+    workspace = {g.mask: p.workspace_bytes for g, p in zip(groups, priced.prices, strict=True)}
+    if _peak(graph, free.groups, by_mask, workspace) <= priced.memory_limit:
+        return free
+    return search(step_allowed=peak_limit(graph, by_mask, workspace, priced.memory_limit)) or free
 
 
 def _taken_ns(priced: Priced, policy: Policy) -> Floats:
@@ -105,37 +144,18 @@ def _taken_ns(priced: Priced, policy: Policy) -> Floats:
 
     Where launches come first, traffic counts beside time, or it would be given away for the last nanosecond.
     """
-    alone = {bits(g.mask)[0]: p.dram_bytes for g, p in zip(priced.groups, priced.prices, strict=True) if not g.reach}
-    times = []
-    for group, price in zip(priced.groups, priced.prices, strict=True):
-        apart = sum(alone[i] for i in bits(group.mask))
-        own = 0.0 if group.pattern == "view" else price.time_ns
-        if not policy.time_first:
-            own += price.dram_bytes / priced.hw.dram_bytes_per_s * 1e9
-        times.append(own if _takes(policy, group, price, apart) else math.inf)
-    return np.array(times)
+    f = priced.figures
+    taken = (f.reach <= policy.reach) & np.isfinite(f.time_ns)
+    if not policy.may_spill:
+        taken &= f.spill_bytes == 0
+    if not policy.time_first:
+        taken &= f.dram_bytes <= f.apart_bytes
+    taken &= (f.occupancy >= policy.least_occupancy) & (f.repeated_flops <= policy.repeat_limit * f.own_flops)
+    own = np.where(f.is_view, 0.0, f.time_ns)
+    if not policy.time_first:
+        own = own + f.dram_bytes / priced.hw.dram_bytes_per_s * 1e9
+    return np.where(taken | (f.reach == ALONE), own, np.inf)
 
 
-def _takes(policy: Policy, group: Group, price: Price, apart_bytes: float) -> bool:
-    if group.reach == ALONE:
-        return True
-    if group.reach > policy.reach or not math.isfinite(price.time_ns):
-        return False
-    if price.spill_bytes and not policy.may_spill:
-        return False
-    if not policy.time_first and price.dram_bytes > apart_bytes:
-        return False
-    own = max(price.flops - price.repeated_flops, 1.0)
-    return price.occupancy >= policy.least_occupancy and price.repeated_flops <= policy.repeat_limit * own
-
-
-def _memory_limit(priced: Priced) -> float:
-    """Live bytes a fused plan may reach: those of the unfused one, in the order of the graph."""
-    alone = [(g, p) for g, p in zip(priced.groups, priced.prices, strict=True) if g.reach == ALONE]
-    return Residency.of(priced.graph).peak(priced.graph, [g for g, _ in alone], [p.workspace_bytes for _, p in alone])
-
-
-def _peak(graph: Graph, partition: Partition, groups: Sequence[Group], prices: Sequence[Price]) -> float:
-    by_mask = {g.mask: (g, p) for g, p in zip(groups, prices, strict=True)}
-    chosen = [by_mask[mask] for mask in partition.groups]
-    return Residency.of(graph).peak(graph, [g for g, _ in chosen], [p.workspace_bytes for _, p in chosen])
+def _peak(graph: Graph, masks: Sequence[int], groups: Mapping[int, Group], workspace: Mapping[int, float]) -> float:
+    return Residency.of(graph).peak(graph, [groups[mask] for mask in masks], [workspace[mask] for mask in masks])

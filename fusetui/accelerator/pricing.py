@@ -43,16 +43,20 @@ class Pricer:
         """The price of every group, in order."""
         found: list[Price] = [FREE] * len(groups)
         works = [self._workload.work(group) for group in groups]
-        by_pattern = (
-            (("vector", "scan"), self._vector),
-            (("matmul",), self._matmul),
-            (("attention",), self._attention),
-            (("forced",), self._forced),
-        )
-        for patterns, price in by_pattern:
-            at = [i for i, g in enumerate(groups) if g.pattern in patterns]
+        for patterns, price in ((("vector", "scan"), self._vector), (("matmul",), self._matmul)):
+            # Layers repeat: what is asked of the device more than once is priced once.
+            asked: dict[tuple[Work, float], list[int]] = {}
+            for i, group in enumerate(groups):
+                if group.pattern in patterns:
+                    asked.setdefault((works[i], self._hot(group)), []).append(i)
+            if asked:
+                for at, one in zip(asked.values(), price(*zip(*asked, strict=True)), strict=True):
+                    for i in at:
+                        found[i] = one
+        for pattern, price_all in (("attention", self._attention), ("forced", self._forced)):
+            at = [i for i, g in enumerate(groups) if g.pattern == pattern]
             if at:
-                for i, one in zip(at, price([groups[i] for i in at], [works[i] for i in at]), strict=True):
+                for i, one in zip(at, price_all([groups[i] for i in at], [works[i] for i in at]), strict=True):
                     found[i] = one
         return found
 
@@ -77,30 +81,21 @@ class Pricer:
             maker = self.graph.producer.get(self.graph.operators[maker].inputs[0])
         return maker
 
-    def _registers(self, group: Group, work: Work) -> float:
-        held = work.row_elements <= HELD_ROW or group.pattern == "forced"
+    def _registers(self, work: Work, *, is_forced: bool = False) -> float:
+        held = work.row_elements <= HELD_ROW or is_forced
         row = work.row_elements / ROW_THREADS * work.row_values if held else 0.0
         return BASE_REGISTERS + REGISTERS_PER_VALUE * work.live + (row if work.row_elements > 1 else 0.0)
 
-    def _rows(self, group: Group) -> int:
-        """Rows of a row operator, 0 where there is no row."""
-        if not group.row:
-            return 0
-        reducer = next(
-            op for i in bits(group.mask) if (op := self.graph.operators[i]).reduced and op.kind == "reduction"
-        )
-        return self.graph.points([d for d in self.graph.loops(reducer) if d not in group.row])
-
-    def _vector(self, groups: Sequence[Group], works: Sequence[Work]) -> list[Price]:
-        registers = [self._registers(g, w) for g, w in zip(groups, works, strict=True)]
+    def _vector(self, works: Sequence[Work], hot: Sequence[float]) -> list[Price]:
+        registers = [self._registers(w) for w in works]
         p = price_vectors(
             self.hw,
             self.constants,
             [w.read_bytes for w in works],
             [w.write_bytes for w in works],
             [w.cost_class for w in works],
-            rows=[self._rows(g) for g in groups],
-            hot_bytes=[self._hot(g) for g in groups],
+            rows=[w.rows for w in works],
+            hot_bytes=hot,
             registers=registers,
             flops=[w.vector_flops for w in works],
             dtype=self.dtype,
@@ -129,28 +124,27 @@ class Pricer:
         """Tiles of a group around one matrix product that no other tile beats; empty for other groups."""
         if group.pattern != "matmul":
             return ()
-        asked = self._asked([group], [self._workload.work(group)])
-        return tile_choices(
-            self.hw, self.constants, self.dtype, products(*asked.values()), added_ns=self._row_again_ns(group)
-        )
+        work = self._workload.work(group)
+        asked = self._asked([work], [self._hot(group)])
+        added_ns = self._row_again_ns(work)
+        return tile_choices(self.hw, self.constants, self.dtype, products(*asked.values()), added_ns=added_ns)
 
-    def _asked(self, groups: Sequence[Group], works: Sequence[Work]) -> dict[str, Floats]:
+    def _asked(self, works: Sequence[Work], hot: Sequence[float]) -> dict[str, Floats]:
         """Products with what fused neighbours add, arrays (Q,): the arguments of `price_matmuls`."""
         element = dtype_bytes(self.dtype)
-        shapes = np.array([self._workload.shapes[g.anchors[0]] for g in groups], dtype=np.float64).reshape(-1, 4)
-        b, m, n, k = shapes.T
+        b, m, n, k = np.array([w.shape for w in works], dtype=np.float64).reshape(-1, 4).T
         moved = np.array([w.read_bytes + w.write_bytes for w in works])
         return {
             "batch": b,
             "m": m,
             "n": n,
             "k": k,
-            "reserved_sram": np.zeros(len(groups)),
+            "reserved_sram": np.zeros(len(works)),
             "extra_registers": np.array([float(REGISTERS_PER_VALUE * max(0, w.live - 2)) for w in works]),
             "extra_bytes": moved - b * (m * k + k * n + m * n) * element,
             "epilogue_flops": np.array([w.vector_flops for w in works]),
-            "hot_bytes": np.array([self._hot(g) for g in groups]),
-            "full_rows": np.array([float(self._row_after(g)) for g in groups]),
+            "hot_bytes": np.array(hot),
+            "full_rows": np.array([float(w.whole_rows) for w in works]),
         }
 
     @cached_property
@@ -160,11 +154,11 @@ class Pricer:
         known = zip(tiles.m.tolist(), tiles.n.tolist(), tiles.registers.tolist(), strict=True)
         return {(int(m), int(n)): registers for m, n, registers in known if registers}
 
-    def _matmul(self, groups: Sequence[Group], works: Sequence[Work]) -> list[Price]:
-        asked = self._asked(groups, works)
+    def _matmul(self, works: Sequence[Work], hot: Sequence[float]) -> list[Price]:
+        asked = self._asked(works, hot)
         p = price_matmuls(self.hw, self.constants, dtype=self.dtype, **asked)
         b, m, n, k = (asked[name] for name in ("batch", "m", "n", "k"))
-        again = np.array([self._row_again_ns(g) for g in groups])
+        again = np.array([self._row_again_ns(w) for w in works])
         # A scratchpad serves its array: rows stream past every block of columns, columns are loaded per tile of rows.
         streamed = b * m * k * n * dtype_bytes(self.dtype) * (1 / self.hw.mma_shape(self.dtype)[1] + 1 / p.tile_m)
         served = p.l2_bytes if self.hw.l2_bytes else streamed
@@ -191,17 +185,10 @@ class Pricer:
             for i, w in enumerate(works)
         ]
 
-    def _row_after(self, group: Group) -> bool:
-        return any(self.graph.operators[i].kind == "reduction" for i in group.after)
-
-    def _row_again_ns(self, group: Group) -> float:
+    def _row_again_ns(self, work: Work) -> float:
         """A row reduced before a matrix product is read once more by every tile that loads it, from the cache."""
-        if not any(self.graph.operators[i].kind == "reduction" for i in group.before):
-            return 0.0
-        op = self.graph.operators[group.anchors[0]]
-        loads = self._workload.loads(group.anchors[0], op.inputs[0], group)
         rate = self.hw.l2_bytes_per_s * self.constants.eta_l2 or self.hw.dram_bytes_per_s * self.constants.eta_dram
-        return loads * self.graph.tensor_bytes(op.inputs[0]) / rate * 1e9
+        return work.row_again_bytes / rate * 1e9
 
     def _attention(self, groups: Sequence[Group], works: Sequence[Work]) -> list[Price]:
         hot = [self._hot(g) for g in groups]
@@ -209,6 +196,6 @@ class Pricer:
 
     def _forced(self, groups: Sequence[Group], works: Sequence[Work]) -> list[Price]:
         return [
-            price_forced(self.graph, self.hw, self.constants, self.dtype, g, w, self._registers(g, w))
+            price_forced(self.graph, self.hw, self.constants, self.dtype, g, w, self._registers(w, is_forced=True))
             for g, w in zip(groups, works, strict=True)
         ]

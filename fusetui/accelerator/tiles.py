@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from fusetui.accelerator.errors import HardwareError
-from fusetui.accelerator.hardware import Hardware, dtype_bytes
+from fusetui.accelerator.hardware import Hardware, Kind, dtype_bytes
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,37 +39,42 @@ class Tiles:
 
 def candidate_tiles(hw: Hardware, dtype: str) -> Tiles:
     """All aligned tiles of a device. Threads and registers are 0 where it has no register file."""
-    if hw.kind == "gpu":
-        rows = _gpu_rows(hw, dtype)
-    else:
-        rows = _scratchpad_rows(hw, dtype)
-    if not rows:
+    tiles = _tiles(hw.kind, hw.mma_shape(dtype), dtype_bytes(dtype), hw.cores > 1)
+    if tiles is None:
         shape = "x".join(map(str, hw.mma_shape(dtype)))
         problem = f"no tile is a multiple of the matrix unit's {shape}"
         raise HardwareError(f"hardware {hw.name}", problem, "sides of a tile are powers of two from 16 to 256")
+    return tiles
+
+
+@lru_cache(maxsize=32)
+def _tiles(kind: Kind, mma: tuple[int, int, int], element: float, is_multicore: bool) -> Tiles | None:
+    """Kept while sizes and rates of a device change."""
+    rows = _gpu_rows(mma, element) if kind == "gpu" else _scratchpad_rows(mma, is_multicore)
+    if not rows:
+        return None
     tm, tn, tk, split = np.array(rows, dtype=np.float64).T
-    if hw.kind != "gpu":
+    if kind != "gpu":
         zero = np.zeros_like(tm)
         return Tiles(tm, tn, tk, split, zero, zero)
     threads = np.clip(tm * tn / 64, 64, 256)
-    step = hw.mma_shape(dtype)[2]
-    fragments = 2 * (tm + tn) * step * dtype_bytes(dtype) / (4 * threads)
+    fragments = 2 * (tm + tn) * mma[2] * element / (4 * threads)
     registers = np.ceil(tm * tn / threads + np.minimum(fragments, 64) + _BASE_REGISTERS)
     return Tiles(tm, tn, tk, split, threads, registers)
 
 
-def _gpu_rows(hw: Hardware, dtype: str) -> list[tuple[int, int, int, int]]:
-    mma_m, mma_n, mma_k = hw.mma_shape(dtype)
-    step = max(mma_k, int(_GPU_STEP_BYTES / dtype_bytes(dtype)))
+def _gpu_rows(mma: tuple[int, int, int], element: float) -> list[tuple[int, int, int, int]]:
+    mma_m, mma_n, mma_k = mma
+    step = max(mma_k, int(_GPU_STEP_BYTES / element))
     shapes = [(m, n) for m in _GPU_SIDES for n in _GPU_SIDES if _GPU_AREA[0] <= m * n <= _GPU_AREA[1]]
     # The unit's long side may face either operand: libraries swap A and B for thin outputs.
     aligned = [(m, n) for m, n in shapes if (m % mma_m == 0 and n % mma_n == 0) or (n % mma_m == 0 and m % mma_n == 0)]
     return [(m, n, step, split) for m, n in aligned for split in _SPLITS]
 
 
-def _scratchpad_rows(hw: Hardware, dtype: str) -> list[tuple[int, int, int, int]]:
-    mma_m, mma_n, mma_k = hw.mma_shape(dtype)
-    splits = (1, 2, 4, 8) if hw.cores > 1 else (1,)
+def _scratchpad_rows(mma: tuple[int, int, int], is_multicore: bool) -> list[tuple[int, int, int, int]]:
+    mma_m, mma_n, mma_k = mma
+    splits = (1, 2, 4, 8) if is_multicore else (1,)
     steps = sorted({-(-step // mma_k) * mma_k for step in _STEPS})
     return [
         (mma_m << i, mma_n << j, step, split)

@@ -59,6 +59,8 @@ _ROWS: Final = MappingProxyType(
         "rope": RowKernel(512.0, lone=0.25),
     }
 )
+_FIGURES: Final = MappingProxyType({kind: dataclasses.astuple(kernel) for kind, kernel in _ROWS.items()})
+_PLAIN_FIGURES: Final = dataclasses.astuple(_PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def price_vectors(
     Raises AcceleratorError on an unknown class or negative bytes.
     """
     kinds = np.atleast_1d(np.asarray(kind))
-    for name in np.unique(kinds):
+    for name in dict.fromkeys(kinds.tolist()):
         if name not in constants.vector_eta:
             raise AcceleratorError("class", f"{name} is not known", f"one of {', '.join(VECTOR_ETA)}")
     numbers = (
@@ -133,8 +135,7 @@ def vector_work(
     hw: Hardware, read: Floats, written: Floats, rows: Floats, hot: Floats, kinds: npt.NDArray[np.str_]
 ) -> VectorWork:
     """Traffic and wave quantisation of vector operators."""
-    shape = np.array([dataclasses.astuple(_ROWS.get(str(kind), _PLAIN)) for kind in kinds]).T
-    threads, reads, lone, centre, width = shape
+    threads, reads, lone, centre, width = np.array([_FIGURES.get(kind, _PLAIN_FIGURES) for kind in kinds.tolist()]).T
     by_row, row_bytes = rows > 0, read / np.maximum(rows, 1)
     vectors = row_bytes / np.maximum(width, 1.0)
     threads = np.where(
@@ -176,8 +177,8 @@ def _price(
     dtype: str,
 ) -> VectorPrices:
     occupancy, derate = _occupancy(hw, registers, w.threads)
-    eta = np.array([c.vector_eta[str(k)] for k in kinds])
-    hot_eta = np.array([c.vector_hot_eta[str(k)] for k in kinds])
+    names = kinds.tolist()
+    eta, hot_eta = (np.array([known[name] for name in names]) for known in (c.vector_eta, c.vector_hot_eta))
     memory = move_seconds(hw, w, eta, hot_eta, c.vector_block_ns) / np.where(w.hot_share > 0.5, np.sqrt(derate), derate)
     excess = np.maximum(registers - hw.registers_per_thread, 0.0) if hw.registers_per_core else np.zeros_like(registers)
     # An element needs about one thread's registers in turn; every spilled one is written and read.

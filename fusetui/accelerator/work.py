@@ -30,6 +30,10 @@ class Work:
     live                     most values held per point at once
     row_elements             elements of the row that must be whole on chip, 1 where there is none
     row_values               of the live values, how many span the row
+    rows                     independent rows of a row operator, 0 where there is none
+    shape                    of its one matrix product, (batch, m, n, k); None where there is not exactly one
+    whole_rows               whether a tile of that product must hold whole rows of its output
+    row_again_bytes          what its tiles read again of an operand, from the cache, to reduce the rows of it
     """
 
     read_bytes: float
@@ -41,6 +45,10 @@ class Work:
     row_elements: int
     row_values: int
     cost_class: str
+    rows: int
+    shape: tuple[int, int, int, int] | None
+    whole_rows: bool
+    row_again_bytes: float
 
 
 # Of several classes in one kernel, the first of these sets its pace.
@@ -101,6 +109,7 @@ class Workload:
             for name, size in self._reads[i].items():
                 if name in read and size > read[name]:
                     read[name] = size
+        product = group.anchors[0] if group.pattern == "matmul" else None
         plain = sum(self._flops[i] for i in (*group.before, *group.after))
         flops = plain + self._repeats(group)
         live, row_values = self._live(group)
@@ -114,7 +123,24 @@ class Workload:
             row_elements=self.graph.points(group.row) if group.row and not anchored else 1,
             row_values=row_values,
             cost_class=self._cost_class(group.mask),
+            rows=self._rows(group) if group.row else 0,
+            shape=None if product is None else self.shapes[product],
+            whole_rows=product is not None and self._reduces(group.after),
+            row_again_bytes=0.0 if product is None else self._row_again_bytes(product, group),
         )
+
+    def _rows(self, group: Group) -> int:
+        reducing = (op for i in bits(group.mask) if (op := self.graph.operators[i]).kind == "reduction")
+        return self.graph.points([d for d in self.graph.loops(next(reducing)) if d not in group.row])
+
+    def _reduces(self, members: tuple[int, ...]) -> bool:
+        return any(self.graph.operators[i].kind == "reduction" for i in members)
+
+    def _row_again_bytes(self, product: int, group: Group) -> float:
+        if not self._reduces(group.before):
+            return 0.0
+        operand = self.graph.operators[product].inputs[0]
+        return self.loads(product, operand, group) * self.graph.tensor_bytes(operand)
 
     def _served_to(self, anchor: int, group: Group) -> float:
         """Bytes that tiles of attention load; of a single matrix product its price knows better."""

@@ -106,7 +106,7 @@ def test_a_plan_says_that_no_order_within_the_limit_was_found() -> None:
         return None if step_allowed else best_partition(*args, **options)  # type: ignore[arg-type]
 
     hw = load_hardware("A100")
-    with patch.object(policy, "best_partition", blind), patch.object(policy, "_memory_limit", lambda _: 0.0):
+    with patch.object(policy, "best_partition", blind), patch.object(policy.Priced, "memory_limit", 0.0):
         free = plans("mlp", hw).plans["balanced"]
     assert free.totals.peak_bytes <= plans("mlp", hw).plans["none"].totals.peak_bytes
     assert free.totals.within_unfused
