@@ -42,8 +42,8 @@ TAIL_LIGHT_ROWS: Final = 500
 TAIL_HASTE: Final = 12
 TAIL_HASTE_NS: Final = 5_000_000_000
 """Where the tail's time went costs a tenth of a second of 100,000 rows, and of thousands as much as all totals: while
-time runs it is worked out anew once the window has moved by a 12th of its length, and at the latest before it is five
-seconds old."""
+time runs it is worked out anew once the window has moved by a 12th of its length or holds twice as many rows, and at
+the latest before it is five seconds old."""
 MAX_PARTS: Final = 32
 """Of few rows in many batches putting them together would cost more than what is worked out of them."""
 MAX_PLACES: Final = 64 * 256
@@ -115,7 +115,7 @@ class Window:
         self._kept_times = 0
         self._tail_time: TailTime | None = None
         self._tail_time_of: tuple[int, int, int | None] | None = None
-        self._tail_time_ns = 0
+        self._tail_time_ns = self._tail_time_rows = 0
 
     def reset(self, grid: Grid | None = None) -> None:
         """Forget everything, raw rows too: time has jumped."""
@@ -271,11 +271,11 @@ class Window:
             gone = self._kept.popleft()
             self._kept_rows -= len(gone)
             self._kept_floor = max(self._kept_floor, int(gone.event.max()))
-
-    @property
         if len(self._kept) > MAX_PARTS and self._kept_rows <= LIGHT_ROWS:
             inside = self._rows()
             self._kept, self._kept_rows = deque([inside] if len(inside) else []), len(inside)
+
+    @property
     def _most_rows(self) -> int:
         """How many rows are worth keeping: once some of the window are gone, its totals come from the slots."""
         return self._exact_rows if self.whole else self._newest_rows
@@ -330,11 +330,12 @@ class Window:
         wanted = (self._kept_times, self.start_ns, slo_ns)
         length = self.grid.width * self.grid.count
         recent = 0 <= at.now_ns - self._tail_time_ns < min(length // TAIL_HASTE, TAIL_HASTE_NS)
-        had = self._tail_time_of is not None
-        if not had or (wanted != self._tail_time_of and not (hasty and recent and self._kept_rows > TAIL_LIGHT_ROWS)):
+        told = self._tail_time is not None and self._kept_rows < 2 * self._tail_time_rows
+        will_do = hasty and recent and told and self._kept_rows > TAIL_LIGHT_ROWS
+        if wanted != self._tail_time_of and not will_do:
             rows = self._rows().take(slice(-self._exact_rows, None))
             self._tail_time = tail_time(rows, self.reader, slo_ns)
-            self._tail_time_of, self._tail_time_ns = wanted, at.now_ns
+            self._tail_time_of, self._tail_time_ns, self._tail_time_rows = wanted, at.now_ns, self._kept_rows
         return self._tail_time
 
     def _rows(self) -> Columns:

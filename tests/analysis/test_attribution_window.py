@@ -33,6 +33,25 @@ def test_a_busy_window_tells_it_again_after_a_twelfth_of_its_length() -> None:
     assert found.tail_time(found.interval(56 * S), None, hasty=True) is not again
 
 
+def test_a_window_that_fills_tells_it_again_once_it_holds_twice_as_much() -> None:
+    found = window(TAIL_LIGHT_ROWS + 50)
+    before = found.tail_time(found.interval(50 * S), None, hasty=True)
+    for i in range(1, 9):
+        more(found, 50 * S + i * MS)
+        again = found.tail_time(found.interval(50 * S + i * MS), None, hasty=True)
+        assert (again is before) == (100 * i < TAIL_LIGHT_ROWS + 50)
+        if again is not before:
+            break
+
+
+def test_too_few_items_are_looked_at_again_at_once() -> None:
+    found = Window(Grid.of_span(0, 60 * S))
+    found.add(random_batch(np.random.default_rng(1), TAIL_LIGHT_ROWS + 1, 50 * S, orphans=1.0), 50 * S)
+    assert found.tail_time(found.interval(50 * S), None, hasty=True) is None
+    more(found, 50 * S + MS)
+    assert found.tail_time(found.interval(50 * S + MS), None, hasty=True) is not None
+
+
 def test_nothing_new_is_not_worked_out_again() -> None:
     found = window(TAIL_LIGHT_ROWS // 2)
     before = found.tail_time(found.interval(50 * S), None)
