@@ -100,7 +100,7 @@ def concat(parts: Sequence[Columns]) -> Columns:
 def _joined(columns: Sequence[Any]) -> Any:
     first = columns[0]
     kinds = {(column.strides, column.dtype, column[:1].tobytes()) for column in columns}
-    if first.strides == (0,) and len(kinds) == 1:
+    if len(first) and first.strides == (0,) and len(kinds) == 1:
         return repeated(first[0], sum(map(len, columns)), first.dtype)
     return np.concatenate(columns)
 

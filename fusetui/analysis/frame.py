@@ -113,6 +113,7 @@ def snapshot_of(window: Window, now_ns: int, context: Context, *, hasty: bool = 
         mapping_detail=_mapping_detail(window, at, depth_by_slot, numbers, context.header),
         notes=_notes(window),
         tail_time=window.tail_time(at, context.header.slo_ns, hasty=hasty),
+        idle=window.idle,
     )
 
 

@@ -37,8 +37,10 @@ def flags(work: Work) -> dict[str, Bools]:
     if launch.strides != (0,):
         timed = work.joined & (launch != NULL)
         found["clock_errors"] = clipped & timed & (work.raw < -np.where(timed, launch, 0))
-        found["short"] = timed & (work.service < launch)
-        found["runtime_outliers"] = timed & (launch > RUNTIME_OUTLIER_NS)
+        # The nodes of a graph share one call.
+        own = timed & work.waited
+        found["short"] = own & (work.service < launch)
+        found["runtime_outliers"] = own & (launch > RUNTIME_OUTLIER_NS)
     return found
 
 

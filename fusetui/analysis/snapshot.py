@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from fusetui.analysis.attribution.idle import Idle
 from fusetui.analysis.attribution.parts import TailTime
 from fusetui.analysis.mapping import MappingDetail
 from fusetui.telemetry.header import Header
@@ -225,8 +226,8 @@ class CounterRow:
     last: float
     max: float
     by_slot: Floats
-
     stale: bool = False
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -247,6 +248,7 @@ class Snapshot:
     notes           what the numbers leave out or put together, one line each
     tail_time       where the time of the slowest went, part by part, and the stage that left its budget first; None
                     with too few items; while time runs it may be some seconds older than the rest
+    idle            of the busiest device, as old as tail_time; None where no execution tells of its launch call
     """
 
     version: int
@@ -299,3 +301,4 @@ class Snapshot:
     mapping_detail: MappingDetail = field(default_factory=MappingDetail)
     notes: tuple[str, ...] = ()
     tail_time: TailTime | None = None
+    idle: Idle | None = None

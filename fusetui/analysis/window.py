@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from fusetui.analysis.accumulate import Accumulators
 from fusetui.analysis.arrays import Ints
+from fusetui.analysis.attribution.idle import Idle, idle_in
 from fusetui.analysis.attribution.parts import TailTime
 from fusetui.analysis.attribution.tailtime import tail_time
 from fusetui.analysis.columns import MARK, NULL, OTHERS, REQUEST, Columns, Reader, concat
@@ -114,6 +115,7 @@ class Window:
         self.numbers_lag = False
         self._kept_times = 0
         self._tail_time: TailTime | None = None
+        self.idle: Idle | None = None
         self._tail_time_of: tuple[int, int, int | None] | None = None
         self._tail_time_ns = self._tail_time_rows = 0
 
@@ -326,7 +328,7 @@ class Window:
         return self._numbers
 
     def tail_time(self, at: Interval, slo_ns: int | None, *, hasty: bool = False) -> TailTime | None:
-        """Where the time of the slowest work went, over the newest rows; hasty: see TAIL_HASTE."""
+        """Where the time of the slowest work went, over the newest rows, and with it `idle`; hasty: see TAIL_HASTE."""
         wanted = (self._kept_times, self.start_ns, slo_ns)
         length = self.grid.width * self.grid.count
         recent = 0 <= at.now_ns - self._tail_time_ns < min(length // TAIL_HASTE, TAIL_HASTE_NS)
@@ -334,7 +336,7 @@ class Window:
         will_do = hasty and recent and told and self._kept_rows > TAIL_LIGHT_ROWS
         if wanted != self._tail_time_of and not will_do:
             rows = self._rows().take(slice(-self._exact_rows, None))
-            self._tail_time = tail_time(rows, self.reader, slo_ns)
+            self._tail_time, self.idle = tail_time(rows, self.reader, slo_ns), idle_in(rows, self.reader)
             self._tail_time_of, self._tail_time_ns, self._tail_time_rows = wanted, at.now_ns, self._kept_rows
         return self._tail_time
 

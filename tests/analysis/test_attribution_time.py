@@ -120,6 +120,42 @@ def test_fallback_and_padding_are_what_is_above_the_line_through_planned_sizes()
     assert "no planned time" in split_of(only).notes[0]
 
 
+def test_launches_that_are_items_are_held_against_their_own_name() -> None:
+    """A long kernel between short ones of the same shape and step is planned work; only what is slower than itself is
+    rest."""
+    rows: Rows = [
+        ran(i // 40, i * 10, i * 10, i * 10 + (6 if i % 8 == 7 else 1), name="gemm" if i % 8 == 7 else "add",
+            shape="m=1", mapping=None)
+        for i in range(199)
+    ]  # fmt: skip
+    rows.append(ran(4, 2000, 2000, 2009, name="gemm", shape="m=1", mapping=None))
+    reader = Reader()
+    columns = reader.read(batch_of(rows))
+    items, work = known_items(executions(columns)), executions(columns)
+    found = split(items, work, reader, True)
+    rest, planned = found.parts[:, PARTS.index("rest")], found.parts[:, PARTS.index("planned")]
+    assert np.flatnonzero(rest).tolist() == [199]
+    assert (rest[199], planned[199], planned[7], planned[0]) == (3 * MS, 6 * MS, 6 * MS, MS)
+
+
+def test_what_fell_back_under_another_name_is_held_against_what_was_planned() -> None:
+    rows: Rows = [ran(None, i * 10, i * 10, i * 10 + 2, name="fused", shape="m=1") for i in range(40)]
+    rows += [ran(None, 400 + i * 10, 400 + i * 10, 405 + i * 10, name="eager", shape="m=1", mapping="fallback")
+             for i in range(3)]  # fmt: skip
+    reader = Reader()
+    columns = reader.read(batch_of(rows))
+    work = executions(columns)
+    found = split(known_items(work), work, reader, True)
+    assert found.parts[-1, PARTS.index("fallback")] == 3 * MS
+
+
+def test_parts_without_rows_join_to_none() -> None:
+    """The first batch of a window may have lost its last row."""
+    rows = Reader().read(batch_of([ran(1, 0, 1, 2)]))
+    assert len(concat([rows.take(slice(0, 0)), rows.take(slice(0, 0))])) == 0
+    assert len(concat([rows.take(slice(0, 0)), rows])) == 1
+
+
 def test_a_core_slower_than_its_like_is_imbalance_and_company_is_contention() -> None:
     rows: Rows = []
     for i in range(1200):

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from reportmaterial import EPOCH_NS, MS, even, material, requests, stepped, told
 
+from fusetui.analysis.expression.rows import Rows
 from fusetui.analysis.expression.rule import parse_rule
 from fusetui.telemetry.header import Header
+from fusetui.telemetry.schema import build_batch
 from fusetui.triage.finding import Slice
 from fusetui.triage.report.blocks import Table, Text
 from fusetui.triage.report.moments import position, utc
 from fusetui.triage.report.reproduce import Commands
 from fusetui.triage.report.sections_baseline import baseline_section
-from fusetui.triage.report.trend import first_bad
+from fusetui.triage.report.trend import first_bad, no_tail
 from fusetui.triage.report.words import change, of_kind
 
 STEP_NS = EPOCH_NS + 500 * 10 * MS + 40 * MS
@@ -70,6 +73,35 @@ def test_nothing_bad_is_no_moment() -> None:
     assert report["trend"]["first_bad_ns"] is None
     assert report["verdict"]["state"] == "quiet"
     assert "p99 of request latency 2.00 ms" in report["verdict"]["sentence"]
+
+
+def test_a_tail_close_to_the_median_is_flat() -> None:
+    """1.59 ms and from the middle on 1.61 ms: a change point, and nothing to act on."""
+    latency = np.random.default_rng(3).integers(1_590_000, 1_592_000, 1000)
+    latency[500:] += 20_000
+    made = material(requests(latency, Header()))
+    assert made.changes
+    assert first_bad(made)[0] is None
+    verdict = told(requests(latency, Header()))["verdict"]
+    assert verdict["state"] == "quiet"
+    assert "the tail is flat" in verdict["sentence"]
+
+
+def test_all_slow_from_early_on_is_not_flat() -> None:
+    assert no_tail(material(requests(stepped(200, 60), Header()))) == ""
+
+
+def test_phases_of_a_profiled_program_are_no_tail() -> None:
+    """Short copies while it loads, then longer kernels: p95 of all executions rises, none is slower than its like."""
+    n = 2000
+    start = EPOCH_NS + np.arange(n) * 30_000
+    took = np.where(np.arange(n) < 1000, 3_000, 20_000) + np.arange(n) % 7
+    rows = {"kind": "execution", "name": pa.array(np.where(np.arange(n) < 1000, "fill", "gemm")), "start_ns": start,
+            "end_ns": start + took, "device": np.zeros(n, np.int32), "stream": "0"}  # fmt: skip
+    made = material(Rows([build_batch(rows)], Header()))
+    assert any(change.after_ns > 2 * change.before_ns for change in made.changes)
+    assert first_bad(made)[0] is None
+    assert "phase" in first_bad(made)[1]
 
 
 def test_a_tail_that_grew_is_never_quiet() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from fusetui.analysis.arrays import Bools, Floats, Ints
+from fusetui.analysis.arrays import Bools, Floats, Ints, repeated
 from fusetui.analysis.attribution.ids import distinct, ids_of
 from fusetui.analysis.attribution.likes import expected_times, medians
 from fusetui.analysis.attribution.parts import CONTENTION, FALLBACK, IMBALANCE, PADDING, PARTS, REST
@@ -62,7 +62,10 @@ class Excess:
 
 @dataclass(slots=True)
 class _Jobs:
-    """(j,) each; of [executions] says which job an execution is of."""
+    """(j,) each; of [executions] says which job an execution is of.
+
+    kind  of jobs that are like each other: of one stream, shape and head; head: name of a launch of no request, else -1
+    """
 
     of: Ints
     took: Floats
@@ -74,11 +77,17 @@ class _Jobs:
     mapping: Ints
     stream: Ints
     shape: Ints
+    head: Ints
 
 
-def excess_of(ran: Work, place: Ints, device: Ints, beside: Floats, shape_words: list[str]) -> Excess:
-    """place, device (n,): dense ids of core and of (host, device); beside (n,): its other cores that ran meanwhile."""
-    rows = ran.rows
+def excess_of(
+    ran: Work, place: Ints, device: Ints, beside: Floats, shape_words: list[str], *, launches: bool = False
+) -> Excess:
+    """place, device (n,): dense ids of core and of (host, device); beside (n,): its other cores that ran meanwhile.
+
+    launches  a job is one launch, whatever request it names: where executions are the items
+    """
+    rows = ran.rows if not launches else replace(ran.rows, request=repeated(NULL, len(ran), np.int64))
     jobs = _jobs(rows, ran.service, device, place)
     with_others = np.bincount(jobs.of, beside * ran.service, len(jobs.took)) / np.maximum(jobs.took, 1.0)
     slow = _slow(jobs)
@@ -88,8 +97,8 @@ def excess_of(ran: Work, place: Ints, device: Ints, beside: Floats, shape_words:
     shares[:, CONTENTION] = 1.0 - calm
     shares[:, IMBALANCE] = calm * (1.0 - 1.0 / slow)
     left = jobs.took * calm / slow
-    plan = expected_times(jobs.stream, jobs.shape, jobs.kind, jobs.took / slow, jobs.mapping, shape_words)
     other = (jobs.mapping == _FALLBACK) | (jobs.mapping == _ADAPTED)
+    plan = _plan(jobs, jobs.took / slow, other, shape_words)
     over = np.maximum(left - plan, 0.0)
     lost = (jobs.mapping == _FALLBACK) & np.isnan(plan)
     took = np.maximum(jobs.took, 1.0)
@@ -107,12 +116,13 @@ def _jobs(rows: Columns, service: Ints, device: Ints, place: Ints) -> _Jobs:
     by_request = dense(request, rows.host, rows.place, rows.stream, rows.shape, mapping)
     # Without a request, a launch of its own begins another job and the nodes of a graph go on with it.
     nobody = rows.request == NULL
-    of = by_request
+    of, mine = by_request, np.zeros(0, np.int64)
     if nobody.any():
         order = np.lexsort((rows.start, rows.place))
         heads = np.empty(len(rows), np.int64)
         heads[order] = np.cumsum((rows.node <= 0)[order])
         of = ids_of(np.where(nobody, -1 - heads, by_request))
+        mine = order[nobody[order]][::-1]
     n = int(of.max()) + 1
     one = np.empty(n, np.int64)
     one[of] = np.arange(len(of))
@@ -120,10 +130,22 @@ def _jobs(rows: Columns, service: Ints, device: Ints, place: Ints) -> _Jobs:
     np.minimum.at(start, of, rows.start)
     np.maximum.at(end, of, rows.end)
     stream, shape = rows.stream[one].astype(np.int64), rows.shape[one].astype(np.int64)
+    head = np.full(n, -1)
+    head[of[mine]] = rows.name[mine]  # of several the first in time is written last
     return _Jobs(
         of, np.bincount(of, service, n).astype(np.float64), start, end, place[one], device[one],
-        dense(stream, shape), mapping[one], stream, shape,
+        dense(stream, shape, head), mapping[one], stream, shape, head,
     )  # fmt: skip
+
+
+def _plan(jobs: _Jobs, took: Floats, other: Bools, shape_words: list[str]) -> Floats:
+    """(j,) expected times; what fell back or was adapted under a name that never ran planned is held against any."""
+    plan = expected_times(dense(jobs.stream, jobs.head), jobs.shape, jobs.kind, took, jobs.mapping, shape_words)
+    lost = other & np.isnan(plan) & (jobs.head >= 0)
+    if not lost.any():
+        return plan
+    kind = dense(jobs.stream, jobs.shape)
+    return np.where(lost, expected_times(jobs.stream, jobs.shape, kind, took, jobs.mapping, shape_words), plan)
 
 
 def _numbered(request: Ints) -> Ints:

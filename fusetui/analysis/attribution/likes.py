@@ -29,23 +29,21 @@ def medians(group: Ints, values: Floats, groups: int, chosen: Bools | None = Non
     return found
 
 
-def expected_times(
-    stream: Ints, shape: Ints, kind: Ints, took: Floats, mapping: Ints, shape_words: list[str]
-) -> Floats:
+def expected_times(owner: Ints, shape: Ints, kind: Ints, took: Floats, mapping: Ints, shape_words: list[str]) -> Floats:
     """(j,) what each job takes under a plan made for its size, ns; NaN where nothing tells.
 
-    The median of planned jobs of its stream and shape; where none ran planned, on the line through the sizes of the
-    stream that did, going on with the last slope, never down. Jobs without a mapping count as planned.
+    The median of planned jobs of its kind (of one owner and shape); where none ran planned, on the line through the
+    sizes of the owner (its stream) that did, going on with the last slope, never down. Jobs without a mapping count as
+    planned.
     """
     kinds = int(kind.max()) + 1
     planned = (mapping == _PLANNED) | (mapping < 0)
     typical = medians(kind, took, kinds, planned)
     one = np.empty(kinds, np.int64)
     one[kind] = np.arange(len(kind))
-    for owner in np.unique(stream).tolist():
-        mine = (stream[one] == owner) & (shape[one] >= 0)
-        if np.isnan(typical[mine]).sum() in (0, mine.sum()):
-            continue
+    owned, sized, nothing = owner[one], shape[one] >= 0, np.isnan(typical)
+    for who in np.intersect1d(owned[sized & nothing], owned[sized & ~nothing]).tolist():
+        mine = (owned == who) & sized
         size = np.full(kinds, np.nan)
         size[mine] = sizes_among([shape_words[at] for at in shape[one][mine].tolist()])
         known = np.flatnonzero(~np.isnan(typical) & ~np.isnan(size))

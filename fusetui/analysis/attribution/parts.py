@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from fusetui.analysis.attribution.backlog import Backlog
-from fusetui.analysis.attribution.idle import Idle
 
 PARTS: Final = ("queue", "gate", "launch", "planned", "imbalance", "padding", "fallback", "contention", "rest")
 QUEUE, GATE, LAUNCH, PLANNED, IMBALANCE, PADDING, FALLBACK, CONTENTION, REST = range(len(PARTS))
@@ -91,7 +90,6 @@ class TailTime:
     budget_of  "slo": the objective shared out as the calm slices spend it; "calm": their median and spread
     notes      what was not known and so is in rest, one line each
     backlog    the largest build-up of what came and had not ended, None: nothing piled up
-    idle       where items are executions, when the busiest device stood idle between them
     """
 
     of: Literal["request", "execution"]
@@ -105,7 +103,6 @@ class TailTime:
     budget_of: BudgetOf = "calm"
     notes: tuple[str, ...] = ()
     backlog: Backlog | None = None
-    idle: Idle | None = None
 
     @property
     def grown(self) -> int:

@@ -66,7 +66,7 @@ def split(items: Work, ran: Work, reader: Reader, same: bool) -> Split:
     place = ids_of(rows.place)
     cores = cores_of(place, rows.start, np.maximum(rows.end, rows.start))
     device, beside = _beside(ran, place, cores)
-    excess = excess_of(ran, place, device, beside, reader.shapes.words)
+    excess = excess_of(ran, place, device, beside, reader.shapes.words, launches=same)
     joined = join(ran if same else items, ran)
     if same:
         return _executions(items, ran, excess, place, cores)

@@ -8,12 +8,10 @@ import numpy as np
 
 from fusetui.analysis.arrays import Bools
 from fusetui.analysis.attribution.backlog import backlog_of
-from fusetui.analysis.attribution.idle import idle_of
 from fusetui.analysis.attribution.parts import REST, Cohort, TailTime
 from fusetui.analysis.attribution.split import Split, known_items, split
 from fusetui.analysis.attribution.stages import stage_budgets
 from fusetui.analysis.columns import Columns, Reader
-from fusetui.analysis.mapping_ways import dense
 from fusetui.analysis.quantiles import nearest_rank
 from fusetui.analysis.work import executions, requests
 
@@ -49,7 +47,6 @@ def tail_time(rows: Columns, reader: Reader, slo_ns: int | None) -> TailTime | N
         budget_of=budget_of,
         notes=notes,
         backlog=None if same else backlog_of(items.rows.enqueue, found.end),
-        idle=idle_of(dense(ran.rows.host, ran.rows.device), ran.rows.start, ran.rows.end) if same else None,
     )
 
 

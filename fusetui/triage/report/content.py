@@ -18,7 +18,7 @@ from fusetui.triage.report.limits import limits
 from fusetui.triage.report.material import Material
 from fusetui.triage.report.moments import utc
 from fusetui.triage.report.reproduce import Commands
-from fusetui.triage.report.trend import first_bad, timeline, trend
+from fusetui.triage.report.trend import first_bad, no_tail, timeline, trend
 from fusetui.triage.report.words import ns
 from fusetui.triage.rollout import rollout_plain
 
@@ -73,7 +73,8 @@ def verdict(m: Material) -> dict[str, Any]:
         # Rules may lack the columns to say why; a tail that grew is not quiet for that.
         state, sentence = "warn", f"the tail is bad since {utc(bad_ns, m.header.clock)} and no rule says why: {how}"
     elif first is None:
-        state, sentence = "quiet", f"nothing to act on: no rule found anything above a note, {_tail(m)}"
+        calm = no_tail(m) or "no rule found anything above a note"
+        state, sentence = "quiet", f"nothing to act on: {calm}, {_tail(m)}"
     else:
         state, sentence = first.severity, first.sentence
     return {

@@ -8,6 +8,7 @@ import numpy as np
 
 from fusetui.analysis.attribution.parts import STAGES
 from fusetui.telemetry.header import Clock
+from fusetui.triage.measures import TAIL
 from fusetui.triage.report.material import Material
 from fusetui.triage.report.moments import utc
 from fusetui.triage.report.words import ns
@@ -39,6 +40,8 @@ def first_bad(m: Material) -> tuple[int | None, str]:
     slo_ns, time = m.header.slo_ns, m.snapshot.tail_time
     if slo_ns is not None:
         return _over(m, slo_ns)
+    if calm := no_tail(m):
+        return None, calm
     left = [] if time is None else [(stage.left_ns, place != time.first) for place, stage in enumerate(time.stages)]
     known = [(at, not_first, place) for place, (at, not_first) in enumerate(left) if at is not None]
     if known:
@@ -50,6 +53,21 @@ def first_bad(m: Material) -> tuple[int | None, str]:
     if rose is not None:
         return rose.at_ns, f"a change point, p95 rose from {ns(rose.before_ns)} to {ns(rose.after_ns)}"
     return None, "no objective is set, no stage left its budget and no change point shows p95 rising"
+
+
+def no_tail(m: Material) -> str:
+    """Why nothing can have begun to be bad, where no objective says what bad is; "" where it can."""
+    latency = m.snapshot.latency
+    slowest, median = latency.p99_ns or latency.p95_ns, latency.p50_ns
+    if m.header.slo_ns is not None or slowest is None or not median or latency.at_least:
+        return ""
+    if m.snapshot.latency_of == "execution" and m.snapshot.idle is not None:
+        return "the capture is of one program, whose kernels differ from phase to phase: no item of it has a tail"
+    medians = m.snapshot.latency_series.p50_ns
+    # A median of all may lie behind the moment from which all were slow.
+    if slowest < TAIL * min(float(np.nanmin(medians, initial=median)), median):
+        return f"the tail is flat, the median {ns(median)}"
+    return ""
 
 
 def _over(m: Material, slo_ns: int) -> tuple[int | None, str]:

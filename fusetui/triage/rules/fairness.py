@@ -23,22 +23,20 @@ def _unfair(m: Measures) -> Iterator[Seen]:
         return
     if fair.jain >= UNFAIR or fair.worst_ratio >= STARVED:
         return
-    # A program that launches ahead asks for nothing yet: its waits are its own order, no rival's share.
-    ahead = launched_ahead(m)
+    if launched_ahead(m):
+        return  # it asks for nothing yet: its waits are its own order, no rival's share
     yield Seen(
         f"stream {name(fair.worst_stream)} got {pct(fair.worst_ratio)} of what it asked for, Jain's index"
         f" {num(fair.jain)} over {fair.backlogged} backlogged streams",
-        "info" if ahead else "warn",
-        "possible" if ahead else "sure",
-        "work launched ahead of its turn counts as asked for" if ahead else "service and demand are counted",
+        "warn",
+        "sure",
+        "service and demand are counted",
         (
             Fact("Jain's index of service over demand", fair.jain, "", _COLUMNS),
             Fact("service over demand of the worst", fair.worst_ratio, "share", _COLUMNS),
         ),
         subject=fair.worst_stream,
         filter=stream_filter(m.snapshot, fair.worst_stream),
-        next_action="see what ran before it on that stream" if ahead else "",
-        fix="give what must not wait a stream of its own, of higher priority" if ahead else "",
     )
 
 

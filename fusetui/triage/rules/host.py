@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fusetui.analysis.attribution.idle import LONGEST
+from fusetui.analysis.attribution.idle import Idle
 from fusetui.triage.counters import counters, level
 from fusetui.triage.finding import Fact
 from fusetui.triage.measures import NAMED, Measures
@@ -16,8 +16,10 @@ PHANTOM: Final = 0.3
 SLOW_CALLS: Final = 0.05
 FULL: Final = 0.9
 IDLE: Final = 0.3
-FEW: Final = 0.5
-"""Share of the idle time in its five longest gaps from which they are what to look at."""
+LEAST: Final = 20
+"""Executions from which idle time is of a program and not of its start."""
+PAUSE: Final = 1_000_000
+"""A gap from which it is no launch: calls take 3 to 200 µs, also under a profiler."""
 
 
 def _phantom(m: Measures) -> Iterator[Seen]:
@@ -45,10 +47,10 @@ def _phantom(m: Measures) -> Iterator[Seen]:
 
 def _calls(m: Measures) -> Iterator[Seen]:
     launch = m.snapshot.launch
-    if launch.joined < 100 or launch.runtime_outliers < SLOW_CALLS * launch.joined or launch.call.p99_ns is None:
+    if launch.call.n < 100 or launch.runtime_outliers < SLOW_CALLS * launch.call.n or launch.call.p99_ns is None:
         return
     yield Seen(
-        f"{many(launch.runtime_outliers)} of {many(launch.joined)} launch calls took over 50 µs, p99"
+        f"{many(launch.runtime_outliers)} of {many(launch.call.n)} launch calls took over 50 µs, p99"
         f" {ns(launch.call.p99_ns)}",
         "warn" if m.trouble and m.blamed("launch").cause >= NAMED else "info",
         "likely", "calls are timed", (Fact("launch call p99", launch.call.p99_ns, "ns", ("launch_ns",)),),
@@ -69,20 +71,20 @@ def _cpu(m: Measures) -> Iterator[Seen]:
 
 
 def _idle(m: Measures) -> Iterator[Seen]:
-    """Of a program that drives a device, as profilers show it: a server's device may well be idle."""
-    time, launch = m.snapshot.tail_time, m.snapshot.launch
-    idle = None if time is None else time.idle
-    if idle is None or idle.span_ns <= 0 or not launch.joined or idle.idle_ns < IDLE * idle.span_ns:
+    """Of a program that drives a device, as profilers show it, or while requests are in progress."""
+    idle = m.snapshot.idle
+    if idle is None or idle.span_ns <= 0 or idle.idle_ns < IDLE * idle.span_ns:
         return
-    share, few = idle.idle_ns / idle.span_ns, idle.few_ns >= FEW * idle.idle_ns
-    some = min(LONGEST, idle.gaps)
+    asked = m.snapshot.latency_of == "request"
+    if m.snapshot.executions < LEAST or (asked and any(blame.cause >= NAMED for blame in m.blame.values())):
+        return
+    share, paused = idle.idle_ns / idle.span_ns, idle.half_ns >= PAUSE
+    known = m.snapshot.columns_seen.get("launch_ns", 0) > 0
     yield Seen(
-        f"the device stood idle for {pct(share)} of {ns(idle.span_ns)}: "
-        + (f"{pct(idle.few_ns / idle.idle_ns)} of that in {some} gaps, the longest {ns(idle.longest_ns)}: loading,"
-           " warm-up or a synchronisation, not many launches" if few
-           else f"{many(idle.gaps)} gaps of {ns(idle.median_ns)} in the middle: the host cannot keep up with it"),
+        f"the device stood idle for {pct(share)} of {ns(idle.span_ns)}"
+        f"{' in which requests were in progress' if asked else ''}, {_gaps(idle)}",
         "warn",
-        "likely",
+        "likely" if known else "possible",
         "idle time is measured; that the host is what it waits for is inferred, and a profiler slows the host",
         (
             Fact("idle between executions", idle.idle_ns, "ns", ("device", "start_ns", "end_ns")),
@@ -90,16 +92,58 @@ def _idle(m: Measures) -> Iterator[Seen]:
             Fact("the longest gap", idle.longest_ns, "ns", ("device", "start_ns", "end_ns")),
         ),
         cause=share,
-        from_ns=idle.longest_at_ns if few else None,
-        to_ns=idle.longest_at_ns + idle.longest_ns if few else None,
-        next_action="see what the host did in the longest gap; without it, is the device busy?" if few else "",
-        fix="load data and warm up before what is timed; take a synchronisation out of the step" if few else "",
+        from_ns=idle.longest_at_ns if paused else None,
+        to_ns=idle.longest_at_ns + idle.longest_ns if paused else None,
+        next_action="see what the host did in the longest gap; without it, is the device busy?" if paused else "",
+        fix="load data and warm up before what is timed; take a synchronisation out of the step" if paused else "",
     )  # fmt: skip
+
+
+def _gaps(idle: Idle) -> str:
+    """How the time is spread, and what that is like: a median of gaps would tell of the many that are none."""
+    if idle.half == 1:
+        how = f"{pct(idle.longest_ns / idle.idle_ns)} of that in one gap of {ns(idle.longest_ns)}"
+    else:
+        how = f"half of that in {many(idle.half)} gaps of {ns(idle.half_ns)} or more"
+    if idle.half_ns < PAUSE:
+        return f"{how}: as if the host could not keep up with it"
+    return f"{how}, longer than launches take: loading, compiling, a synchronisation or the profiler's own work"
+
+
+def _copies(m: Measures) -> Iterator[Seen]:
+    idle = m.snapshot.idle
+    if idle is None or idle.span_ns <= 0 or idle.copied_ns < IDLE * idle.span_ns:
+        return
+    share = idle.copied_ns / idle.span_ns
+    kernels = idle.span_ns - idle.idle_ns - idle.copied_ns
+    yield Seen(
+        f"the device did nothing but copies and fills for {pct(share)} of {ns(idle.span_ns)}, kernels ran for"
+        f" {pct(kernels / idle.span_ns)}",
+        "warn",
+        "likely",
+        "both are measured; copies are known by their names",
+        (
+            Fact("only copies ran", idle.copied_ns, "ns", ("name", "device", "start_ns", "end_ns")),
+            Fact("kernels ran", kernels, "ns", ("name", "device", "start_ns", "end_ns")),
+        ),
+        cause=share,
+    )
 
 
 RULES: Final = (
     Rule(
-        id="host/idle", look=_idle, inputs=("tail_time.idle", "launch.joined"),
+        id="host/copies", look=_copies, inputs=("idle",),
+        threshold=f"{IDLE:.0%} of the time between its first and last execution",
+        why="while a device copies for a third of the time, faster kernels gain little",
+        does_not_prove=("that the link is slow: pageable memory halves it, and the copies may be needed",
+                        "that kernels wait for the copies: see their order on the stream"),
+        next_action="see what is copied, how often, and at how many bytes a second", bottleneck="host",
+        stage="runtime queue", fix="keep what is copied again and again on the device, or copy it from pinned memory on"
+        " a stream of its own while kernels run",
+        rollback="copy it as before", screen="cores", pane="cores",
+    ),
+    Rule(
+        id="host/idle", look=_idle, inputs=("idle", "blame"),
         threshold=f"idle for {IDLE:.0%} of the time between its first and last execution",
         why="while a device waits for a third of the time, faster kernels gain little",
         does_not_prove=("that it is so without the profiler, which makes every call slower",

@@ -12,6 +12,8 @@ from fusetui.triage.text import many, ns, pct, since, tail_text
 
 EXPOSED: Final = 0.3
 ONE_CALL: Final = 0.5
+HIDDEN: Final = 0.1
+"""Share of a device's time up to which its streams stood idle while others of it ran: nothing to gain."""
 _LAUNCH: Final = ("launch_ns", "enqueue_ns", "start_ns", "end_ns")
 
 
@@ -42,10 +44,14 @@ def _exposed(m: Measures) -> Iterator[Seen]:
             fix="run the model once before it is timed", next_action="see which kernel it launched",
         )  # fmt: skip
         return
+    idle = m.snapshot.idle
+    hidden = idle is not None and idle.idle_ns < HIDDEN * idle.span_ns
+    beside = f"; the busiest device stood idle for {pct(idle.idle_ns / idle.span_ns)} of its time" if idle else ""
     yield Seen(
         f"streams stood idle for {ns(launch.exposed_ns)} while their next launch was under way, {pct(share)} of busy"
-        f" and exposed time; {many(launch.short)} of {many(launch.total)} executions are shorter than their launch",
-        "warn",
+        f" and exposed time; {many(launch.short)} of {many(launch.call.n)} launches take longer than what they"
+        f" start{beside}",
+        "info" if hidden else "warn",
         "likely",
         "gaps are measured per stream; another stream may have kept the device busy",
         (

@@ -183,6 +183,8 @@ def _drift(m: Measures) -> Iterator[Seen]:
     drift = m.snapshot.mapping_detail.drift
     if drift is None or drift.verdict == "stable":
         return
+    if drift.against != "envelope" and m.snapshot.latency_of == "execution" and m.snapshot.idle is not None:
+        return  # the phases of a profiled program: no plan was made for a mix
     yield Seen(
         f"the mix of shapes has moved: index {num(drift.index)} against the {drift.against} ({drift.verdict})",
         "info",
