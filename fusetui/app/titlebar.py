@@ -27,6 +27,8 @@ _STATES: Final = {
     "hung": ("HUNG", Ink.BREACH),
     "failed": ("FAILED", Ink.BREACH),
 }
+_HERE: Final = frozenset({"live", "playing", "ended"})
+"""States of a connection inside a source that need no look: what has ended said so."""
 _LEAST_TEXT: Final = 60
 _SECOND_NS: Final = 1_000_000_000
 _TENTHS_NS: Final = 59 * _SECOND_NS
@@ -102,7 +104,16 @@ def _state(frame: Frame, glyphs: Glyphs) -> Field:
         loop = " loop" if transport.loop else ""
         return Field(f"{glyphs.play} {transport.speed:g}×{loop}", Ink.OK, 0)
     word, ink = _STATES[state]
-    return Field(word, ink, 0)
+    producers = snapshot.health.producers
+    if len(producers) < 2:
+        return Field(word, ink, 0)
+    # Of several hosts one may be gone while the source goes on: said where it is seen on every screen and size.
+    away = [one for one in producers if one.state not in _HERE]
+    if not away or state != "live":
+        return Field(f"{word} {len(producers) - len(away)}/{len(producers)}", ink, 0)
+    first = f"{fmt.clip(away[0].name, 20)} {away[0].state}"
+    more = f" +{len(away) - 1}" if len(away) > 1 else ""
+    return Field(f"{glyphs.warn} {len(producers) - len(away)}/{len(producers)} live: {first}{more}", Ink.WARN, 0)
 
 
 def _lost(snapshot: Snapshot, glyphs: Glyphs) -> Field:

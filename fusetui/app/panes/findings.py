@@ -39,7 +39,8 @@ class FindingsPane(TriagePane, ListPane):
 ✗         breach: against an objective, or the evidence itself is broken; ▲ look; · good to know
 Class     the bottleneck it names, or what it is about: the tail, fairness, a device, the source, a contradiction
 Share     of the latency of the slowest: of cause by the twin where it was asked (c), else of time
-Owner     from owners.toml in the fusetui folder of your config directory, or from the newest decision
+Owner     from owners.toml: the one named by --owners, else that of the project (the working folder or one above it, up
+          to the one with .git), else that of your config folder; or from the newest decision
 Quiet     says how many rules looked at how much: nothing found is not nothing looked at
 Keys      up and down select, Enter goes to the proof: its screen and pane, with its rows alone in view; Esc brings
           back. o decides, y copies it as Markdown, d walks tail, fairness, memory.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.app import fmt
 from fusetui.app.canvas import Canvas
 from fusetui.app.charts.facts import Fact, draw_facts
 from fusetui.app.palette import Ink
 from fusetui.app.pane import Pane
+from fusetui.telemetry.source import ProducerHealth
 
 _INKS = {
     "live": Ink.OK,
@@ -45,12 +50,31 @@ Blind to  what a producer never sent."""
         lines: list[tuple[str, int]] = [(text, Ink.DIM) for text in (health.detail,) if text]
         if health.last_error:
             lines.append((f"✗ {health.last_error}", Ink.BREACH))
-        lines += [
-            (f"{_MARKS.get(p.state, '·')} {p.name}  {p.state}  {fmt.count(p.rows).strip()}  {p.detail}", _INKS[p.state])
-            for p in health.producers
-        ]
-        lines += [(f"— {text}", Ink.DIM) for text in health.missing]
-        _draw_lines(canvas.view(0, y, canvas.width, canvas.height - y), lines)
+        after = [(f"— {text}", Ink.DIM) for text in health.missing]
+        area = canvas.view(0, y, canvas.width, canvas.height - y)
+        lines += _producers(health.producers, area.width, area.height - len(lines) - len(after)) + after
+        _draw_lines(area, lines)
+
+
+def _producers(producers: Sequence[ProducerHealth], width: int, room: int) -> list[tuple[str, int]]:
+    """A line each; where one is too long two each if there is room, else without what the mark says."""
+    heads = [f"{_MARKS.get(p.state, '·')} {p.name}  {p.state}  {fmt.count(p.rows).strip()}" for p in producers]
+    inks = [_INKS[p.state] for p in producers]
+    whole = [f"{head}  {p.detail}".rstrip() for head, p in zip(heads, producers, strict=True)]
+    if all(cell_len(line) <= width for line in whole):
+        return list(zip(whole, inks, strict=True))
+    two = [
+        (line, ink)
+        for head, p, ink in zip(heads, producers, inks, strict=True)
+        for line in (head, *([f"  {p.detail}"] if p.detail else []))
+    ]
+    if len(two) <= room:
+        return two
+    short = [
+        f"{_MARKS.get(p.state, '·')} {p.name}  {'' if p.state == 'live' else f'{p.state}  '}{p.detail}".rstrip()
+        for p in producers
+    ]
+    return list(zip(short, inks, strict=True))
 
 
 def _draw_lines(canvas: Canvas, lines: list[tuple[str, int]]) -> None:
