@@ -1,6 +1,7 @@
 """Per-request logs of the BurstGPT load generator (JSON): each request as its client measured it.
 
 `record_time` is when the answer was complete, `total_chunk_time` how long that took, so arrival is their difference.
+Each is told twice, as open work when it arrived and when it was complete, so that a replay knows who still waits.
 When service began is not measured; the time to the first chunk is the counter `time to first chunk`, at that moment.
 `out_len` counts characters. Open it together with the scheduler's and the GPU's log of the same run: they share a
 clock.
@@ -29,6 +30,7 @@ from fusetui.telemetry.schema import REQUEST, build_batch
 NAME: Final = "BurstGPT request log"
 
 _MOST: Final = 1 << 31
+Times = npt.NDArray[np.int64]
 
 
 class _Row(msgspec.Struct):
@@ -75,11 +77,16 @@ def _possible(row: _Row) -> bool:
     )
 
 
-def _requests(rows: list[_Row], arrival: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+def _requests(rows: list[_Row], arrival: Times, end: Times) -> Iterator[pa.RecordBatch]:
     lengths = np.array([(row.in_len, row.out_len, row.event_id) for row in rows], np.int64)
+    shape = shapes(lengths[:, 0], lengths[:, 1], "characters")
+    # Open work goes first: at one moment it is what the end supersedes.
+    order = np.argsort(np.concatenate([arrival, end]), kind="stable")
+    both = order % len(rows)
     yield build_batch(
         {
-            "kind": REQUEST, "name": "request", "enqueue_ns": arrival, "start_ns": arrival, "end_ns": end,
-            "request": lengths[:, 2], "shape": shapes(lengths[:, 0], lengths[:, 1], "characters"),
+            "kind": REQUEST, "name": "request", "enqueue_ns": arrival[both], "start_ns": arrival[both],
+            "end_ns": pa.array(end[both], mask=order < len(rows)), "request": lengths[both, 2],
+            "shape": shape.take(pa.array(both)),
         }
     )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,21 +15,21 @@ from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import SCHEMA
 
 _BATCH_ROWS: Final = 1 << 16
-_END: Final = SCHEMA.get_field_index("end_ns")
+_END, _START, _ENQUEUE = (SCHEMA.get_field_index(name) for name in ("end_ns", "start_ns", "enqueue_ns"))
 _TIMES: Final = ("enqueue_ns", "start_ns", "end_ns")
 
 
 def merged(parts: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """The rows of all parts by end time; each part is sorted by it and has no open work."""
+    """The rows of all parts by event time (end, of open work start or enqueue); each part is sorted by it."""
     heads = [_next(part) for part in parts]
     while any(head is not None for head in heads):
-        # Every part is sorted, so nothing that is still to come ends before the earliest last row.
-        bound = min(head.column(_END)[-1].as_py() for head in heads if head is not None)
+        # Every part is sorted, so nothing that is still to come happens before the earliest last row.
+        bound = min(_event(head.slice(head.num_rows - 1))[0] for head in heads if head is not None)
         ready: list[pa.RecordBatch] = []
         for number, head in enumerate(heads):
             if head is None:
                 continue
-            rows = int(np.searchsorted(head.column(_END).to_numpy(), bound, "right"))
+            rows = int(np.searchsorted(_event(head), bound, "right"))
             if rows:
                 ready.append(head.slice(0, rows))
             heads[number] = head.slice(rows) if rows < head.num_rows else _next(parts[number])
@@ -63,7 +64,15 @@ def _next(part: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
     return next((batch for batch in part if batch.num_rows), None)
 
 
+def _event(rows: pa.RecordBatch | pa.Table) -> npt.NDArray[np.int64]:
+    times = rows.column(_END)
+    if times.null_count:
+        times = pc.coalesce(times, rows.column(_START), rows.column(_ENQUEUE))
+    event: npt.NDArray[np.int64] = times.to_numpy()
+    return event
+
+
 def _sorted(batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     table = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
-    order = np.argsort(table.column(_END).to_numpy(), kind="stable")
+    order = np.argsort(_event(table), kind="stable")
     yield from table.take(pa.array(order)).combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)

@@ -114,21 +114,23 @@ def test_measured_requests_have_their_latency(tmp_path: Path) -> None:
     rows = rows_of(trace)
     told = [(row["kind"], row["request"], row["enqueue_ns"], row["end_ns"], row["value"]) for row in rows]
     assert told == [
-        ("counter", None, None, S // 4, 0.25), ("counter", None, None, 3 * S // 2, 0.5),
-        ("request", 1, S, 5 * S // 2, None), ("request", 0, 0, 3 * S, None),
+        ("request", 0, 0, None, None), ("counter", None, None, S // 4, 0.25), ("request", 1, S, None, None),
+        ("counter", None, None, 3 * S // 2, 0.5), ("request", 1, S, 5 * S // 2, None), ("request", 0, 0, 3 * S, None),
     ]  # fmt: skip
-    assert rows[3]["shape"] == "tokens=476 characters=409"
+    assert rows[0]["shape"] == rows[5]["shape"] == "tokens=476 characters=409"
+    assert summarise_trace(trace)["requests"] == 2
 
 
 def test_logs_of_one_run_open_together_on_one_clock(tmp_path: Path) -> None:
     trace = opened(tmp_path, DETAIL, SCHEDULER, GPU)
     rows = rows_of(trace)
     assert all(row["host"] is None for row in rows)
-    ends = [row["end_ns"] for row in rows]
-    assert ends == sorted(ends)
+    events = [row["enqueue_ns"] if row["end_ns"] is None else row["end_ns"] for row in rows]
+    assert events == sorted(events)
     # The scheduler's first sample is half a second before the first arrival, at 1001 s.
     assert {row["end_ns"] for row in rows if row["name"] == "pending requests"} == {0, S}
-    assert [row["enqueue_ns"] for row in rows if row["kind"] == "request"] == [3 * S // 2, S // 2]
+    asked = [(row["enqueue_ns"], row["end_ns"] is None) for row in rows if row["kind"] == "request"]
+    assert asked == [(S // 2, True), (3 * S // 2, True), (3 * S // 2, False), (S // 2, False)]
     used = [(row["end_ns"], row["value"], row["unit"], row["device"]) for row in rows if row["name"] == "utilisation"]
     assert used == [(S // 4, 0.0, "%", 0), (3 * S // 4, 74.0, "%", 0)]
     assert not any(row["name"] == "temperature" for row in rows), "it was not measured"
@@ -137,7 +139,7 @@ def test_logs_of_one_run_open_together_on_one_clock(tmp_path: Path) -> None:
 def test_gzip_and_a_cut_end(tmp_path: Path) -> None:
     assert len(rows_of(opened(tmp_path, gzip.compress(AZURE)))) == 3
     cut = opened(tmp_path, DETAIL[:-30])
-    assert [row["request"] for row in rows_of(cut) if row["kind"] == "request"] == [1]
+    assert [row["request"] for row in rows_of(cut) if row["kind"] == "request"] == [1, 1]
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from triage_rows import MS, S, Served, poisson, snapshot, work
 
+from fusetui.analysis.snapshot import Snapshot
 from fusetui.commands.progress import finish_reading
 from fusetui.importers.open import open_capture
+from fusetui.telemetry.schema import build_batch
 from fusetui.triage.finding import Finding
 from fusetui.triage.judge import triage
 
@@ -47,6 +50,56 @@ def test_a_log_at_a_steady_load_has_none() -> None:
     came = poisson(20, 60, 3)
     end = came + np.random.default_rng(3).gamma(4.0, 1.25e9, len(came)).astype(np.int64)
     assert _overload(_log(came, end)) is None
+
+
+def test_open_requests_alone_speak_where_half_are_open() -> None:
+    """Sixty came at once and ten are done: the median is a bound too, so nothing can be four times it."""
+    came = np.arange(60) * MS
+    rows = {"kind": "request", "name": "r", "enqueue_ns": came, "start_ns": came, "request": np.arange(60)}
+    done = Served(came[50:], came[50:], 10 * S + came[50:], np.zeros(10, np.int64))
+    batches = [build_batch(rows), *work(done, offset=50, stream=None, device=None, core=None)[1:]]
+    found = next((f for f in triage(snapshot(batches)).findings if f.id == "queueing/open"), None)
+    assert found is not None
+    assert found.sentence.startswith("50 are not done, the oldest after 10.1 s")
+
+
+def _at_60_s(*logs: str) -> tuple[Snapshot, list[Finding]]:
+    """What a replay of real logs of one run shows a minute in."""
+    folder = Path(CORPUS or "") / "traces/serving"
+    trace = open_capture([folder / f"liao4s__BurstGPT_test__{log}" for log in logs], memory_bytes=1 << 28)
+    finish_reading(trace)
+    batches = [trace.read(i) for i in range(len(trace.index().rows))]
+    until = int(trace.index().first_ns.min()) + 60 * S
+    trace.close()
+    event = [pc.coalesce(batch["end_ns"], batch["start_ns"], batch["enqueue_ns"]) for batch in batches]
+    seen = snapshot([batch.filter(pc.less_equal(at, until)) for batch, at in zip(batches, event, strict=True)])
+    return seen, list(triage(seen).findings)
+
+
+@pytest.mark.skipif(CORPUS is None, reason="FUSETUI_CORPUS is not set")
+def test_a_minute_into_a_real_overload_those_who_wait_bound_the_tail() -> None:
+    """Of 500 that came 182 are done, with a p95 of 16.5 s; in the end theirs and the others' is 107 s."""
+    both = ("detail_log_scale1000_prompt500.json", "vllm_log_scale1000_prompt500.csv")
+    for logs in (both[:1], both):
+        seen, found = _at_60_s(*logs)
+        assert (seen.requests, seen.latency.open_n) == (182, 318)
+        assert "p95" in seen.latency.at_least
+        assert seen.latency.p95_ns is not None
+        assert seen.latency.p95_ns >= 21.99 * S
+        assert [one.id for one in found if one.severity != "info"] == ["queueing/open"]
+
+
+@pytest.mark.skipif(CORPUS is None, reason="FUSETUI_CORPUS is not set")
+def test_the_schedulers_log_beside_a_real_overload_is_read() -> None:
+    folder = Path(CORPUS or "") / "traces/serving"
+    both = ("detail_log_scale1000_prompt500.json", "vllm_log_scale1000_prompt500.csv")
+    trace = open_capture([folder / f"liao4s__BurstGPT_test__{log}" for log in both], memory_bytes=1 << 28)
+    finish_reading(trace)
+    found = _overload([trace.read(i) for i in range(len(trace.index().rows))])
+    trace.close()
+    assert found is not None
+    assert "196 waiting beside 172 that run" in found.sentence
+    assert "scheduler's log" not in found.next_action
 
 
 @pytest.mark.skipif(CORPUS is None, reason="FUSETUI_CORPUS is not set")

@@ -141,14 +141,14 @@ def _impossible(m: Measures) -> Iterator[Seen]:
 def _completed_only(m: Measures) -> Iterator[Seen]:
     """Work piles up by the gauge, and no row tells of open work."""
     snapshot = m.snapshot
-    if snapshot.open_waiting is not None or not counters(snapshot, "waiting"):
+    if snapshot.open_waiting is not None or snapshot.latency.open_n or not counters(snapshot, "waiting"):
         return
     by_slot = total(counters(snapshot, "waiting"), len(snapshot.slot_start_ns))
     known = by_slot[~np.isnan(by_slot)]
     if len(known) < FROZEN_SLOTS or snapshot.latency.n == 0:
         return
     last = float(known[-max(len(known) // 8, 1) :].mean())
-    rate = snapshot.latency.n / max(snapshot.span_ns or 1, 1) * 1e9
+    rate = snapshot.latency.n / max(snapshot.span_ns or snapshot.now_ns - snapshot.window_start_ns, 1) * 1e9
     if last < max(FEWEST * 2, 2 * float(known[: len(known) // 2].mean())):
         return
     yield Seen(

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import numpy as np
+
 from fusetui.analysis.attribution.backlog import LEAST, OUTRUN, PART, SLOWER
 from fusetui.analysis.attribution.parts import REST
 from fusetui.analysis.snapshot import StreamRow
+from fusetui.triage.counters import counters, total
 from fusetui.triage.finding import Confidence, Fact
 from fusetui.triage.measures import MOST, NAMED, Measures
 from fusetui.triage.rule import Rule, Seen
@@ -21,6 +24,8 @@ OLD: Final = 4.0
 LEAST_WAITING: Final = 4
 _WAIT: Final = ("enqueue_ns", "start_ns")
 _ENDS: Final = ("enqueue_ns", "end_ns")
+_CROWD_NEXT: Final = "see how fast one alone is: many that run at once share the device"
+_QUEUE_NEXT: Final = "see what limits how many run: memory for their state, or a setting"
 _AHEAD_NEXT: Final = "see what ran on the stream meanwhile: launches ahead of the device wait by design"
 _AHEAD_FIX: Final = "shorten or fuse the work before it on the same stream; the wait itself keeps the device busy"
 
@@ -103,17 +108,20 @@ def _open(m: Measures) -> Iterator[Seen]:
         return
     slo = m.header.slo_ns
     late = slo is not None and oldest > slo
-    if not late and oldest < OLD * (latency.p50_ns or 0):
+    if not late and "p50" not in latency.at_least and oldest < OLD * (latency.p50_ns or 0):
         return
+    told = f"{many(waiting)} wait and the oldest has waited {ns(oldest)}"
+    if not snapshot.open_waiting:
+        told = f"{many(waiting)} are not done, the oldest after {ns(oldest)}"
     yield Seen(
-        f"{many(waiting)} wait and the oldest has waited {ns(oldest)}"
+        told
         + ("" if done is None else f", {tail_text(m)} with them")
         + ": percentiles of what finished alone say too little",
         "breach" if late else "warn",
         "sure",
         "work still open is counted in the rows",
         (
-            Fact("waiting now", waiting, "count", ("enqueue_ns",)),
+            Fact("waiting now" if snapshot.open_waiting else "not done now", waiting, "count", ("enqueue_ns",)),
             Fact("age of the oldest", oldest, "ns", ("enqueue_ns",)),
         ),
         cause=1.0 - (done or 0) / (oldest + (done or 0)),
@@ -130,13 +138,14 @@ def _overload(m: Measures) -> Iterator[Seen]:
         return
     drain = "never drained" if grew.drained_ns is None else f"{ns(grew.drained_ns - grew.peak_ns)} to drain"
     share = 1.0 - min(grew.calm_ns / max(slowest.latency_ns, 1.0), 1.0)
+    gauges, next_action = _gauges(m)
     yield Seen(
         f"overload{since(m, grew.from_ns)}: {num(grew.came_per_s)}/s come, {num(grew.ended_per_s)}/s end,"
         f" {many(grew.peak)} in progress at the peak, {drain}; median {ns(grew.calm_ns)} before,"
-        f" {ns(grew.late_ns)} in it; {tail_text(m)}",
+        f" {ns(grew.late_ns)} in it; {tail_text(m)}{gauges}",
         "breach" if m.trouble == "breach" else "warn",
         "likely",
-        "arrivals and ends are counted; whether a request waited or ran slowly among many is not in this log",
+        "arrivals and ends are counted; whether a request waited or ran slowly among many is not in its row",
         (
             Fact("came while it grew, a second", grew.came_per_s, "", ("enqueue_ns",)),
             Fact("ended meanwhile, a second", grew.ended_per_s, "", ("end_ns",)),
@@ -150,9 +159,24 @@ def _overload(m: Measures) -> Iterator[Seen]:
         from_ns=grew.from_ns,
         to_ns=grew.drained_ns,
         since_ns=grew.from_ns,
+        next_action=next_action,
         fix=f"turn away at the door what comes above {num(grew.ended_per_s)}/s, the rate at which it ends, while more"
         f" than {many(grew.before)} are in progress; or add servers",
     )
+
+
+def _gauges(m: Measures) -> tuple[str, str]:
+    """What the scheduler's own gauges say of the peak, and what to do then; "" without them."""
+    slots = len(m.snapshot.slot_start_ns)
+    waiting, running = (total(counters(m.snapshot, what), slots) for what in ("waiting", "running"))
+    both = np.flatnonzero(~np.isnan(waiting) & ~np.isnan(running))
+    if not both.size:
+        return "", ""
+    at = both[int(np.argmax(waiting[both]))]
+    queued, served = float(waiting[at]), float(running[at])
+    if queued < LEAST_WAITING:
+        return f"; the scheduler lets all of them run, up to {many(float(running[both].max()))}", _CROWD_NEXT
+    return f"; the scheduler has up to {many(queued)} waiting beside {many(served)} that run", _QUEUE_NEXT
 
 
 RULES: Final = (
