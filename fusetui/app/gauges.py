@@ -23,20 +23,34 @@ _KEPT: Final = 2
 class Reading:
     """One line: a counter, or the bracket that a quantile lies in.
 
-    rank    0 requests in flight, 1 brackets, 2 rates, 3 shares, 4 others
-    text    the value, a bracket `[100 ms, 250 ms]`, or from the last bucket on `≥ 5.00 s`; "" when stale
-    n       observations behind a bracket, None: not told
-    by_slot its shape [S]; stale: nothing came lately
+    rank  0 requests in flight, 1 brackets, 2 rates, 3 shares, 4 others
+    row   the counter, or the lower bound; high: the upper bound, None in the last bucket
+    n     observations behind a bracket, None: not told
     """
 
     name: str
     device: str
     rank: int
-    text: str
-    by_slot: Floats
+    row: CounterRow
+    high: CounterRow | None = None
     n: float | None = None
-    stale: bool = False
-    row: CounterRow | None = None
+
+    @property
+    def stale(self) -> bool:
+        """Nothing came lately."""
+        return self.row.stale
+
+    @property
+    def text(self) -> str:
+        """The value, a bracket `[100 ms, 250 ms]`, or from the last bucket on `≥ 5.00 s`; "" when stale."""
+        if self.row.stale:
+            return ""
+        return bracket(self.row, self.high) if self.rank == 1 else value_text(self.row.last, self.row.unit).strip()
+
+    @property
+    def by_slot(self) -> Floats:
+        """Its shape [S], of a bracket that of the upper bound."""
+        return (self.high or self.row).by_slot
 
 
 _newest: list[tuple[Sequence[CounterRow], tuple[Reading, ...]]] = []
@@ -68,13 +82,9 @@ def _readings(of: Sequence[CounterRow]) -> list[Reading]:
             hi = rows.get((f"{base}{_HI}", device))
             hi = None if hi is not None and hi.stale else hi
             n = rows.get((f"{base.rpartition(' ')[0]}{_N}", device))
-            shape = row if hi is None else hi
-            text = "" if row.stale else bracket(row, hi)
-            count = None if n is None else n.last
-            found.append(Reading(base, device, 1, text, shape.by_slot, count, row.stale, shape))
+            found.append(Reading(base, device, 1, row, hi, None if n is None else n.last))
         else:
-            text = "" if row.stale else value_text(row.last, row.unit).strip()
-            found.append(Reading(name, device, _rank(row), text, row.by_slot, None, row.stale, row))
+            found.append(Reading(name, device, _rank(row), row))
     return sorted(found, key=lambda one: (one.rank, _order(one.name), one.name, one.device))
 
 

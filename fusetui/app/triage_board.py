@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.app.decisions import Decision, Decisions
@@ -18,6 +18,10 @@ if TYPE_CHECKING:  # the first frame must not wait for the rules
     from fusetui.analysis.planned import GroupRow
     from fusetui.triage.finding import Finding, Triage
     from fusetui.triage.owners import Owners
+
+
+MAX_SHARE: Final = 0.02
+"""Most of a core that the rules may take in the long run: with hundreds of counters they are asked less often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class TriageAnswer:
     """triage: None where the rules failed, `problem` says why (or why nobody is known to own anything).
 
     rules  how many were asked
+    cost_s  CPU time they took
     """
 
     of: Snapshot
@@ -42,6 +47,7 @@ class TriageAnswer:
     rules: int
     problem: str
     took_ms: float
+    cost_s: float = 0.0
 
 
 class TriageWorker(Worker[TriageRequest, TriageAnswer]):
@@ -60,7 +66,7 @@ class TriageWorker(Worker[TriageRequest, TriageAnswer]):
         from fusetui.triage.rules import all_rules
 
         self._read_owners()
-        began_s, rules = time.perf_counter(), len(all_rules())
+        began_s, begun_s, rules = time.perf_counter(), time.thread_time(), len(all_rules())
         try:
             found = triage(
                 request.snapshot,
@@ -72,7 +78,10 @@ class TriageWorker(Worker[TriageRequest, TriageAnswer]):
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             why = safe_text(f"the rules failed: {type(error).__name__}: {error}", 300)
             return TriageAnswer(request.snapshot, None, rules, why, (time.perf_counter() - began_s) * 1e3)
-        return TriageAnswer(request.snapshot, found, rules, self._problem, (time.perf_counter() - began_s) * 1e3)
+        cost_s = time.thread_time() - begun_s
+        return TriageAnswer(
+            request.snapshot, found, rules, self._problem, (time.perf_counter() - began_s) * 1e3, cost_s
+        )
 
     def _read_owners(self) -> None:
         load, self._load = self._load, None
@@ -95,6 +104,7 @@ class TriageBoard:
         self.worker = TriageWorker(owners)
         self.chosen = ""
         self._asked: TriageRequest | None = None
+        self._asked_s = float("-inf")
 
     @property
     def answer(self) -> TriageAnswer | None:
@@ -121,9 +131,16 @@ class TriageBoard:
         if snapshot is None:
             return
         request = TriageRequest(snapshot, causes, groups, baseline)
-        if self._asked is None or not _same(self._asked, request):
-            self._asked = request
-            self.worker.ask(request)
+        if self._asked is not None and (_same(self._asked, request) or self._soon(self._asked, request)):
+            return
+        self._asked, self._asked_s = request, time.monotonic()
+        self.worker.ask(request)
+
+    def _soon(self, old: TriageRequest, new: TriageRequest) -> bool:
+        """Whether only time went on, and less than the rules' cost allows: the next frames come back to it."""
+        if self.answer is None or not _goes_on(old, new):
+            return False
+        return time.monotonic() - self._asked_s < self.answer.cost_s / MAX_SHARE
 
     def of(self, snapshot: Snapshot | None) -> Triage | None:
         """The newest findings, if they are of rows that this snapshot has too."""
@@ -151,6 +168,15 @@ class TriageBoard:
 def key_of(finding: Finding) -> str:
     """What a finding is known by from snapshot to snapshot."""
     return f"{finding.id} {finding.subject}"
+
+
+def _goes_on(old: TriageRequest, new: TriageRequest) -> bool:
+    """Whether the same view moved on with time; a view that stands, another filter or a jump is asked about at once."""
+    a, b = old.snapshot, new.snapshot
+    moves = b.transport is None or b.transport.playing
+    same = (a.header, a.filter_text, a.generation) == (b.header, b.filter_text, b.generation)
+    beside = old.causes is new.causes and old.groups is new.groups and old.baseline is new.baseline
+    return moves and same and beside
 
 
 def _same(old: TriageRequest, new: TriageRequest) -> bool:

@@ -56,7 +56,7 @@ Blind to  single requests: counters do not tell which one was slow, nor why."""
         for y, i in enumerate(view, 1):
             one = found[i]
             draw_row(canvas, y, columns, places, _texts(one), _inks(one))
-            if spark is not None and one.row is not None:
+            if spark is not None:
                 high = 100.0 if one.row.unit == "%" else None
                 ink = Ink.DIM if one.stale else DATA
                 draw_spark(canvas, spark[0], y, spark[1], shown(snapshot, one.by_slot), ink, how="mean", high=high)

@@ -50,7 +50,7 @@ Blind to  what a producer never sent."""
         lines: list[tuple[str, int]] = [(text, Ink.DIM) for text in (health.detail,) if text]
         if health.last_error:
             lines.append((f"✗ {health.last_error}", Ink.BREACH))
-        after = [(f"— {text}", Ink.DIM) for text in health.missing]
+        after: list[tuple[str, int]] = [(f"— {text}", Ink.DIM) for text in health.missing]
         area = canvas.view(0, y, canvas.width, canvas.height - y)
         lines += _producers(health.producers, area.width, area.height - len(lines) - len(after)) + after
         _draw_lines(area, lines)
@@ -58,8 +58,10 @@ Blind to  what a producer never sent."""
 
 def _producers(producers: Sequence[ProducerHealth], width: int, room: int) -> list[tuple[str, int]]:
     """A line each; where one is too long two each if there is room, else without what the mark says."""
-    heads = [f"{_MARKS.get(p.state, '·')} {p.name}  {p.state}  {fmt.count(p.rows).strip()}" for p in producers]
-    inks = [_INKS[p.state] for p in producers]
+    heads: list[str] = [
+        f"{_MARKS.get(p.state, '·')} {p.name}  {p.state}  {fmt.count(p.rows).strip()}" for p in producers
+    ]
+    inks: list[int] = [_INKS[p.state] for p in producers]
     whole = [f"{head}  {p.detail}".rstrip() for head, p in zip(heads, producers, strict=True)]
     if all(cell_len(line) <= width for line in whole):
         return list(zip(whole, inks, strict=True))
