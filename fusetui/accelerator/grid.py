@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 _FEED: Final = 12.0  # operand feed of a matrix unit: utilisation 1 / (1 + 12 (tm + tn) / (tm tn))
 _RESIDENT: Final = 0.7  # share of the shared cache that one operand may fill and still stay
 _HOT: Final = 0.9
+_KEPT_DOUBLINGS: Final = 12  # panels of a tile's side that one core keeps: 1, 2, 4, ...
 _LEAST_STEPS: Final = 4  # of K, in one part of a split
 _CAST_BYTES: Final = 2.0  # activations arrive in 16 bits; narrower products start with a pass that scales and converts
 
@@ -133,20 +134,26 @@ def _through_cache(hw: Hardware, p: Products, tiles: Tiles, rows: Floats, column
 
 
 def _from_scratchpads(hw: Hardware, p: Products, tiles: Tiles, rows: Floats, columns: Floats, element: float) -> Floats:
-    """Words of one product where every core loads its own operands; a panel that fits is kept between tiles."""
+    """Words of one product where every core loads its own operands; panels of one that fit are kept between tiles."""
     room = hw.sram_bytes_per_core - p.reserved_sram - tiles.m * tiles.n * ACCUMULATOR_BYTES
-    step = tiles.k * element
-    keeps_a = tiles.m * p.k * element + 2 * tiles.n * step <= room
-    keeps_b = tiles.n * p.k * element + 2 * tiles.m * step <= room
-    # A kept panel is loaded once by each core that works on it.
-    loads_a = np.minimum(columns, np.ceil(hw.cores / (p.batch * rows)))
-    loads_b = np.minimum(rows, np.ceil(hw.cores / (p.batch * columns)))
+    room_a, room_b = (room - 2 * side * tiles.k * element for side in (tiles.n, tiles.m))
     a, b = p.m * p.k, p.k * p.n
-    plain = a * columns + b * rows
-    with_a = np.where(keeps_a, a * loads_a + b * rows, np.inf)
-    with_b = np.where(keeps_b, a * columns + b * loads_b, np.inf)
+    least = a * columns + b * rows
+    for kept in (2.0**i for i in range(_KEPT_DOUBLINGS)):
+        fits_a = np.minimum(kept * tiles.m, p.m) * p.k * element <= room_a
+        fits_b = np.minimum(kept * tiles.n, p.n) * p.k * element <= room_b
+        if not (fits_a.any() or fits_b.any()):
+            break
+        # Kept panels are loaded once by each core that works on them, the other operand once for all of them. More than
+        # one panel is kept only while that leaves no core without panels of its own.
+        high, wide = np.ceil(rows / kept), np.ceil(columns / kept)
+        if kept > 1:
+            fits_a, fits_b = fits_a & (p.batch * high >= hw.cores), fits_b & (p.batch * wide >= hw.cores)
+        with_a = a * np.minimum(columns, np.ceil(hw.cores / (p.batch * high))) + b * high
+        with_b = b * np.minimum(rows, np.ceil(hw.cores / (p.batch * wide))) + a * wide
+        least = np.minimum(least, np.minimum(np.where(fits_a, with_a, np.inf), np.where(fits_b, with_b, np.inf)))
     sums = p.m * p.n * (2 * tiles.split - 1)  # parts of a split meet in device memory
-    return np.asarray(np.minimum(plain, np.minimum(with_a, with_b)) + sums)
+    return np.asarray(least + sums)
 
 
 def _blocks_per_core(hw: Hardware, tiles: Tiles, registers: Floats, sram: Floats) -> Floats:

@@ -13,8 +13,9 @@ from fusetui.accelerator import bottleneck
 from fusetui.accelerator.bounds import matmul_lower_bound_words
 from fusetui.accelerator.constants import default_constants
 from fusetui.accelerator.errors import AcceleratorError, HardwareError
+from fusetui.accelerator.grid import build_grid
 from fusetui.accelerator.hardware import Hardware, LaunchCosts
-from fusetui.accelerator.matmul import pareto, price_matmuls
+from fusetui.accelerator.matmul import matmul_terms, pareto, price_matmuls, products
 from fusetui.accelerator.presets import hardware_names, load_hardware
 
 SHAPES = st.tuples(*[st.integers(1, 20000)] * 3)
@@ -158,6 +159,36 @@ def test_more_sram_never_raises_the_least_traffic(shape: tuple[int, int, int], n
     bigger = dataclasses.replace(hw, sram_bytes_per_core=int(hw.sram_bytes_per_core * factor))
     least, then = (pareto(h, c, 1, *shape, dtype="bf16").dram_bytes.min() for h in (hw, bigger))
     assert then <= least * (1 + 1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(shape=SHAPES, name=st.sampled_from(["A100", "MI300X", "Wormhole", "TPU-v5e", "Gaudi3"]))
+def test_the_tile_moves_least_of_those_as_fast_as_can_be_told(shape: tuple[int, int, int], name: str) -> None:
+    hw = load_hardware(name)
+    c = default_constants(hw, "bf16")
+    chosen = price_matmuls(hw, c, 1, *shape, dtype="bf16")
+    q = products(1, *shape)
+    grid = build_grid(hw, q, "bf16")
+    time = matmul_terms(hw, c, grid).total[0] * 1e9
+    traffic, near = np.broadcast_to(grid.dram_bytes, (1, time.size))[0], time <= time.min() * 1.01
+    assert chosen.time_ns[0] == time.min()
+    assert chosen.dram_bytes[0] == traffic[near].min()
+    t = grid.tiles
+    described = (t.m == chosen.tile_m[0]) & (t.n == chosen.tile_n[0]) & (t.k == chosen.tile_k[0])
+    described &= t.split == chosen.split_k[0]
+    assert time[described] == time[near & (traffic == traffic[near].min())].min()
+
+
+def test_an_operand_that_fits_beside_the_tile_is_read_once() -> None:
+    # 1 MiB: the 512 x 768 operand takes 0.75 MiB of it, at 2 bytes; 256 x 256 accumulators would need all the rest.
+    one = toy(cores=1, mma={"fp16": (1, 32, 32)}, dram_bytes_per_s=1e9)
+    c = default_constants(one, "fp16")
+    once = 2 * (512 * 768 + 768 * 2304 + 512 * 2304)
+    assert price_matmuls(one, c, 1, 512, 2304, 768, dtype="fp16").dram_bytes[0] == once
+    # Half of it: 256 rows of the left operand at a time, and the right one read for both.
+    half = dataclasses.replace(one, sram_bytes_per_core=1 << 19)
+    twice = once + 2 * 768 * 2304
+    assert once < price_matmuls(half, c, 1, 512, 2304, 768, dtype="fp16").dram_bytes[0] <= twice
 
 
 def test_pareto_holds_the_fastest_and_nothing_beaten() -> None:
