@@ -10,14 +10,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from fusetui.importers.chrome_pairs import EDGE, SLICE, paired
 from fusetui.importers.chrome_requests import Requests
 from fusetui.importers.chrome_tracks import Tracks
 from fusetui.importers.kineto_stream import EventStream
 from fusetui.importers.kineto_times import ABSENT, MAX_NS, NeedsTextError, to_ns
 from fusetui.importers.rows import Rows, Words
+from fusetui.importers.sortedrows import SortedRows
 
-SLICE: Final = np.dtype([("start", "i8"), ("end", "i8"), ("name", "i4"), ("track", "i4")])
-EDGE: Final = np.dtype([("time", "i8"), ("name", "i4"), ("track", "i4"), ("begins", "?")])
 MARK: Final = np.dtype([("time", "i8"), ("name", "i4"), ("track", "i4")])
 READING: Final = np.dtype([("time", "i8"), ("value", "f8"), ("name", "i4"), ("track", "i4")])
 _ASYNC: Final = "asynchronous slices"
@@ -35,8 +35,8 @@ _ph: Final = attrgetter("ph")
 class Events:
     """What stands in the file.
 
-    slices   complete events; `edges` are begins and ends that `paired` joins
-    marks, readings  instants and counters
+    slices   complete events; `edges` are begins and ends that `close` makes slices of
+    marks, readings  instants and counters, by time
     requests         asynchronous slices that an export of ours wrote as such
     names, tracks    words behind the codes
     left_out         counts by reason
@@ -44,9 +44,10 @@ class Events:
     """
 
     def __init__(self, memory_bytes: int) -> None:
+        self.memory_bytes = memory_bytes
         eighth = memory_bytes // 8
         self.slices, self.edges = Rows(SLICE, eighth), Rows(EDGE, eighth)
-        self.marks, self.readings = Rows(MARK, eighth), Rows(READING, eighth)
+        self.marks, self.readings = SortedRows(MARK, ("time",), eighth), SortedRows(READING, ("time",), eighth)
         self.requests = Requests(eighth)
         self.names, self.tracks = Words(eighth), Tracks()
         self.left_out: Counter[str] = Counter()
@@ -135,29 +136,12 @@ class Events:
         for event, at in zip(ends, ended.tolist(), strict=True):
             self.left_out[_ASYNC] += not self.requests.end(_key(event), at)
 
-    def paired(self, *, by_name: bool = False) -> npt.NDArray[Any]:
-        """Slices out of begins and ends, one end closing the last open begin of its track; the rest is counted.
-
-        by_name  the last open one of the same name instead: the slices of a track may overlap
-        """
-        edges = self.edges.table()
-        track = edges["track"].astype(np.int64)
-        if by_name:
-            track = track << 32 | edges["name"]
-        order = np.lexsort((edges["time"], track))
-        rows, track = edges[order], track[order]
-        depth = np.cumsum(np.where(rows["begins"], 1, -1))
-        # A begin and its end stand at the same level, and alternate there: also after an end that closes nothing.
-        level = np.where(rows["begins"], depth, depth + 1)
-        by_level = np.lexsort((level, track))
-        rows, track, level = rows[by_level], track[by_level], level[by_level]
-        first, second = rows[:-1], rows[1:]
-        good = first["begins"] & ~second["begins"] & (level[:-1] == level[1:]) & (track[:-1] == track[1:])
-        found = np.empty(int(good.sum()), SLICE)
-        found["start"], found["end"] = first["time"][good], second["time"][good]
-        found["name"], found["track"] = first["name"][good], first["track"][good]
-        self.left_out["that begin or end without the other"] += len(rows) - 2 * len(found)
-        return found
+    def close(self, *, by_name: bool) -> None:
+        """Make slices of begins and ends and count those that have none; for `by_name` see `paired`."""
+        before = len(self.slices)
+        for part in paired(self.edges, self.memory_bytes // 4, by_name=by_name):
+            self.slices.add(**{name: part[name] for name in SLICE.names or ()})
+        self.left_out["that begin or end without the other"] += len(self.edges) - 2 * (len(self.slices) - before)
 
 
 def _key(event: Any) -> int | str | None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from fusetui.importers.kineto_batches import ABSENT
-from fusetui.importers.rows import Rows, Words
+from fusetui.importers.rows import Words
+from fusetui.importers.sortedrows import SortedRows
 
 REQUEST: Final = np.dtype(
     [
@@ -31,10 +31,14 @@ _FARTHEST: Final = 1 << 62
 
 
 class Requests:
-    """Begins and ends paired by key; `rows` has wait and request ABSENT where they are not told."""
+    """Begins and ends paired by key; `rows` has wait and request ABSENT where they are not told.
+
+    first_ns  the earliest begin of those that ended, None for no such request
+    """
 
     def __init__(self, memory_bytes: int) -> None:
-        self.rows = Rows(REQUEST, memory_bytes)
+        self.rows = SortedRows(REQUEST, ("end",), memory_bytes)
+        self.first_ns: int | None = None
         self.shapes = Words(memory_bytes)
         self._open: dict[Any, tuple[int, int, int, int, int, int]] = {}
         self._done: list[tuple[int, ...]] = []
@@ -60,15 +64,17 @@ class Requests:
             self._flush()
         return True
 
-    def table(self) -> npt.NDArray[Any]:
-        """All of them that ended, shape (requests,)."""
+    def ended(self) -> SortedRows:
+        """All of them that ended, by end time."""
         self._flush()
-        return self.rows.table()
+        return self.rows
 
     def _flush(self) -> None:
         if self._done:
             block = np.array(self._done, REQUEST)
-            self.rows.add(**{name: block[name] for name in REQUEST.names or ()})
+            first = int(block["begin"].min())
+            self.first_ns = first if self.first_ns is None else min(first, self.first_ns)
+            self.rows.append(block)
             self._done.clear()
 
 

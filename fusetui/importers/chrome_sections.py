@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from fusetui.importers.chrome_events import Events
-from fusetui.importers.kineto_batches import ABSENT, Columns, Section
+from fusetui.importers.chrome_pairs import SLICE
+from fusetui.importers.kineto_batches import ABSENT, Block, Section, Stream
+from fusetui.importers.nesting import by_begin, by_end, keep_rows
+from fusetui.importers.rows import Rows
+from fusetui.importers.sortedrows import SortedRows, Table
 from fusetui.telemetry.header import Clock
 from fusetui.telemetry.schema import COUNTER, EXECUTION, MARK, REQUEST
 from fusetui.telemetry.tracknames import NO_STREAM
@@ -20,7 +23,6 @@ _EPOCH_SINCE_NS: Final = 10**17
 """March 1973: a later time counts from the epoch, an earlier one from a boot or a profiler start."""
 
 Ints = npt.NDArray[np.int64]
-Table = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Found:
     overlapping  slices that begin before an earlier one of their track ends
     """
 
-    sections: Sequence[Section]
+    sections: Sequence[Section | Stream]
     words: Mapping[str, Sequence[str | None]]
     clock: Clock
     host_slices: int
@@ -47,60 +49,76 @@ def found_in(events: Events, *, flat: bool = False, base_ns: int | None = None) 
     base_ns  what the times count from, ns since 1970, where the trace says so
     flat     slices do not nest: a begin belongs to the end of the same name, and all slices are shown, but only once
     """
-    slices, marks, readings = _slices(events, flat=flat), events.marks.table(), events.readings.table()
     devices = events.tracks.devices()
-    kept, queues = slices, (devices >= 0) | events.tracks.work()
-    if queues.any():
-        on_device = queues[slices["track"]]
-        kept = slices[on_device] if on_device.any() else slices
-    host_slices = len(slices) - len(kept)
-    whole, overlapping = visible(kept, all_rows=queues[kept["track"]] | flat)
-    work = kept[whole]
-    requests = events.requests.table()
-    times = [work["start"], marks["time"], readings["time"], requests["begin"]]
-    shift, clock = time_base([int(part.min()) for part in times if len(part)])
+    queues = (devices >= 0) | events.tracks.work()
+    slices = _slices(events, flat=flat)
+    on_device = sum(int(queues[part["track"]].sum()) for part in slices.chunks()) if queues.any() else 0
+    parts = (part[queues[part["track"]]] for part in slices.chunks()) if on_device else slices.chunks()
+    shown = _visible(parts, all_rows=queues | flat, memory_bytes=events.memory_bytes // 2)
+    kept, requests = on_device or len(slices), events.requests.ended()
+    firsts = [shown.first_ns, _first_ns(events.marks), _first_ns(events.readings), events.requests.first_ns]
+    shift, clock = time_base([time for time in firsts if time is not None])
     if base_ns is not None:
         shift, clock = base_ns, "epoch"
-    sections = _sections(work, marks, readings, devices, shift)
     labels = events.tracks.labels()
+    sections = _sections(shown.rows, events, devices, shift)
     if len(requests):
-        sections.append(_served(requests, len(labels), shift))
+        sections.append(Stream(REQUEST, lambda: _served(requests, len(labels), shift)))
     queues_served = [None if name == NO_STREAM else name for name in events.tracks.threads()]
     words: dict[str, Sequence[str | None]] = {
         "name": events.names.texts(), "stream": [*labels, *queues_served], "shape": events.requests.shapes.texts()
     }  # fmt: skip
-    return Found(sections, words, clock, host_slices, len(kept) - len(work), overlapping)
+    return Found(sections, words, clock, len(slices) - kept, kept - len(shown.rows), shown.overlapping)
 
 
-def _slices(events: Events, *, flat: bool) -> Table:
-    slices = events.slices.table()
+def _slices(events: Events, *, flat: bool) -> Rows:
     if len(events.edges):
-        paired = events.paired(by_name=flat)
-        slices = np.concatenate([slices, paired]) if len(slices) else paired
-    if flat:
-        once = np.unique(slices)
-        events.left_out["that are written twice"] += len(slices) - len(once)
-        slices = once
-    return slices
+        events.close(by_name=flat)
+    if not flat:
+        return events.slices
+    names = SLICE.names or ()
+    ordered = SortedRows(SLICE, names, events.memory_bytes // 4)
+    for part in events.slices.chunks():
+        ordered.append(part)
+    once = Rows(SLICE, events.memory_bytes // 8)
+    last = np.empty(0, SLICE)
+    for block in ordered.blocks():
+        new = np.append(np.array([True] if not len(last) else last != block[:1]), block[1:] != block[:-1])
+        once.add(**{name: block[name][new] for name in names})
+        last = block[-1:]
+    events.left_out["that are written twice"] += len(events.slices) - len(once)
+    return once
 
 
-def visible(rows: Table, *, all_rows: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], int]:
-    """Which rows lie in no other of their track, shape (rows,), and how many of those overlap an earlier one.
+@dataclass(slots=True)
+class _Shown:
+    """Slices by end time, the earliest start, and how many begin before an earlier one of their track ends."""
 
-    all_rows  rows that are kept even so: a queue of a device does not nest, a row inside another has a wrong time
+    rows: SortedRows
+    first_ns: int | None = None
+    overlapping: int = 0
+
+
+def _visible(parts: Iterable[Table], *, all_rows: npt.NDArray[np.bool_], memory_bytes: int) -> _Shown:
+    """The slices that lie in no other of their track.
+
+    all_rows  [tracks] those of which all rows are kept: a queue of a device does not nest, a row inside another has a
+              wrong time
     """
-    order = np.lexsort((-rows["end"], rows["start"], rows["track"]))
-    track, start, end = (rows[key][order] for key in ("track", "start", "end"))
-    reach = np.empty(len(rows), np.int64)
-    bounds = [0, *(np.flatnonzero(np.diff(track)) + 1).tolist(), len(rows)]
-    for low, high in pairwise(bounds):
-        if low < high:
-            reach[low] = np.iinfo(np.int64).min
-            reach[low + 1 : high] = np.maximum.accumulate(end[low : high - 1])
-    keep = (start >= reach) | (end > reach) | all_rows[order]
-    result = np.empty(len(rows), np.bool_)
-    result[order] = keep
-    return result, int((keep & (start < reach)).sum())
+    shown = _Shown(by_end(SLICE, memory_bytes // 2))
+    for block, reach in by_begin(parts, SLICE, "track", memory_bytes // 2):
+        start = block["start"]
+        first = int(start.min())
+        shown.first_ns = first if shown.first_ns is None else min(first, shown.first_ns)
+        keep = (start >= reach) | (block["end"] > reach) | all_rows[block["track"]]
+        shown.overlapping += int((keep & (start < reach)).sum())
+        keep_rows(shown.rows, block, keep)
+    return shown
+
+
+def _first_ns(rows: SortedRows) -> int | None:
+    block = next(rows.blocks(), None)
+    return int(block["time"][0]) if block is not None and len(block) else None
 
 
 def time_base(earliest: Sequence[int]) -> tuple[int, Clock]:
@@ -111,50 +129,49 @@ def time_base(earliest: Sequence[int]) -> tuple[int, Clock]:
     return (0, "epoch") if first >= _EPOCH_SINCE_NS else (-first, "trace")
 
 
-def _served(requests: Table, first_stream: int, shift: int) -> Section:
+def _served(requests: SortedRows, first_stream: int, shift: int) -> Iterator[Block]:
     """Requests; the codes of their streams follow those of the tracks."""
+    for row in requests.blocks():
+        begin, end, waited = row["begin"] + shift, row["end"] + shift, row["wait"] != ABSENT
+        yield (
+            end,
+            {
+                "name": row["name"],
+                "enqueue_ns": np.where(waited, begin, ABSENT),
+                "start_ns": np.where(waited, begin + np.where(waited, row["wait"], 0), begin),
+                "end_ns": end,
+                "stream": row["track"].astype(np.int64) + first_stream,
+                "request": row["request"],
+                "shape": row["shape"],
+            },
+        )
 
-    def columns(rows: Ints) -> Columns:
-        row = requests[rows]
-        begin, waited = row["begin"] + shift, row["wait"] != ABSENT
-        return {
-            "name": row["name"],
-            "enqueue_ns": np.where(waited, begin, ABSENT),
-            "start_ns": np.where(waited, begin + np.where(waited, row["wait"], 0), begin),
-            "end_ns": row["end"] + shift,
-            "stream": row["track"].astype(np.int64) + first_stream,
-            "request": row["request"],
-            "shape": row["shape"],
-        }
 
-    return Section(REQUEST, np.ascontiguousarray(requests["end"]), columns)
+def _sections(work: SortedRows, events: Events, devices: Ints, shift: int) -> list[Section | Stream]:
+    places = np.where(devices < 0, ABSENT, devices)
 
+    def ran() -> Iterator[Block]:
+        for row in work.blocks():
+            start, end, track = row["start"] + shift, row["end"] + shift, row["track"]
+            yield (
+                end,
+                {"name": row["name"], "start_ns": start, "end_ns": end, "stream": track, "device": places[track]},
+            )
 
-def _sections(work: Table, marks: Table, readings: Table, devices: Ints, shift: int) -> list[Section]:
-    def placed(track: npt.NDArray[Any]) -> dict[str, Ints]:
-        device = devices[track]
-        return {"stream": track.astype(np.int64), "device": np.where(device < 0, ABSENT, device)}
+    def marked() -> Iterator[Block]:
+        for row in events.marks.blocks():
+            time, track = row["time"] + shift, row["track"]
+            yield (
+                time,
+                {"name": row["name"], "start_ns": time, "end_ns": time, "stream": track, "device": places[track]},
+            )
 
-    def ran(rows: Ints) -> Columns:
-        row = work[rows]
-        return {
-            "name": row["name"], "start_ns": row["start"] + shift, "end_ns": row["end"] + shift, **placed(row["track"])
-        }  # fmt: skip
+    def counted() -> Iterator[Block]:
+        for row in events.readings.blocks():
+            time = row["time"] + shift
+            told = {"name": row["name"], "value": row["value"], "device": places[row["track"]]}
+            yield time, {**told, "start_ns": time, "end_ns": time}
 
-    def marked(rows: Ints) -> Columns:
-        row = marks[rows]
-        time = row["time"] + shift
-        return {"name": row["name"], "start_ns": time, "end_ns": time, **placed(row["track"])}
-
-    def counted(rows: Ints) -> Columns:
-        row = readings[rows]
-        time = row["time"] + shift
-        device = placed(row["track"])["device"]
-        return {"name": row["name"], "start_ns": time, "end_ns": time, "value": row["value"], "device": device}
-
-    found = [
-        Section(EXECUTION, np.ascontiguousarray(work["end"]), ran),
-        Section(MARK, np.ascontiguousarray(marks["time"]), marked),
-        Section(COUNTER, np.ascontiguousarray(readings["time"]), counted),
-    ]
-    return [section for section in found if len(section.end)]
+    found = [(work, Stream(EXECUTION, ran)), (events.marks, Stream(MARK, marked))]
+    found.append((events.readings, Stream(COUNTER, counted)))
+    return [stream for rows, stream in found if len(rows)]
