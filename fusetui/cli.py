@@ -67,7 +67,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"fusetui {__version__}")
     screen_options(parser)
     source_options(parser)
-    parser.set_defaults(module="live", source="sim", record=None)
+    parser.set_defaults(module="start", source="sim", record=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     parsers_capture.replay(commands)
     parsers_capture.live(commands)

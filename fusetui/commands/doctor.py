@@ -36,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
 def examine(root: Path = ROOT, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """Everything found, ready for JSON. root: where /dev, /proc and /sys are."""
     return {
-        "offers": [offer._asdict() for offer in offers(root, has_module=_has_module, environ=environ)],
-        "extras": extras(_has_module),
+        "offers": [offer._asdict() for offer in offers(root, has_module=has_module, environ=environ)],
+        "extras": extras(has_module),
         "terminal": terminal_facts(environ),
         "config": config_facts(environ),
         "versions": version_facts(),
@@ -81,7 +81,8 @@ def _folded(lead: str, text: str) -> list[str]:
     )
 
 
-def _has_module(name: str) -> bool:
+def has_module(name: str) -> bool:
+    """Whether a package is installed, without importing it."""
     try:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):

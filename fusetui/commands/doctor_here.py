@@ -18,6 +18,7 @@ from fusetui.telemetry.text import safe_text
 EXTRAS: Final = (
     ("nvidia", "pynvml", "nvidia-ml-py>=12.535", "fusetui live nvml"),
     ("amd", "amdsmi", "amdsmi>=6.3,<8", "fusetui live amdsmi"),
+    ("tpu", "tpu_info", "tpu-info>=0.4", "fusetui live tpu"),
     ("onnx", "onnx", "onnx>=1.17,<2", "fusetui plan MODEL.onnx"),
 )
 """Name of the extra, the module it brings, what it installs, what it is for."""

@@ -29,6 +29,11 @@ class Offer(NamedTuple):
     detail: str
     command: str
 
+    @property
+    def source(self) -> str:
+        """What `command` watches, as `fusetui live` takes it; "" when fusetui cannot."""
+        return shlex.split(self.command)[-1] if self.command else ""
+
 
 def offers(
     root: Path = ROOT,
