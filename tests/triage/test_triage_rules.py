@@ -14,8 +14,11 @@ from triage_rows import MS, S, Served, counter, marks, poisson, serve, snapshot,
 from fusetui.analysis.filter import parse_filter
 from fusetui.analysis.snapshot import Snapshot
 from fusetui.telemetry.header import Header
+from fusetui.triage.blame import Blame
 from fusetui.triage.finding import Finding
 from fusetui.triage.judge import triage
+from fusetui.triage.measures import measures_of
+from fusetui.triage.rules import all_rules
 from fusetui.triage.where import core_filter, equals, stream_filter
 
 AT = np.arange(0, 40 * S, 250 * MS)
@@ -268,3 +271,17 @@ def test_streams_and_cores_of_hosts() -> None:
     assert core_filter(taken, "0/3") == "(device = 0) and (core = 3)"
     assert core_filter(taken, "(others)") == ""
     assert stream_filter(taken, "(no stream)") == ""
+
+
+def test_a_stream_that_waits_most_is_a_note_where_its_own_work_is_the_cause() -> None:
+    """Stream b waits nine times as long as it is served, a hardly at all."""
+    came = np.arange(0, 20 * S, 10 * MS)
+    a = Served(came, came + MS // 2, came + 5 * MS, np.zeros(2000, np.int64))
+    b = Served(came, came + 45 * MS, came + 50 * MS, np.ones(2000, np.int64))
+    found = measures_of(snapshot([*work(a, stream="a"), *work(b, stream="b", offset=2000)]))
+    [rule] = [rule for rule in all_rules() if rule.id == "fairness/streams"]
+    [alone] = rule.findings(replace(found, blame={}))
+    assert (alone.severity, alone.confidence) == ("warn", "likely")
+    assert alone.sentence.startswith("work of stream b is served 10.0 % of its time")
+    [explained] = rule.findings(replace(found, blame={"fallback": Blame(cause=0.4)}))
+    assert (explained.severity, explained.confidence) == ("info", "possible")

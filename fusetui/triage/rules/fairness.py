@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fusetui.triage.finding import Fact
-from fusetui.triage.measures import Measures
+from fusetui.triage.measures import NAMED, Measures
 from fusetui.triage.rule import Rule, Seen
 from fusetui.triage.rules.queueing import launched_ahead
 from fusetui.triage.text import name, num, pct
@@ -25,12 +25,14 @@ def _unfair(m: Measures) -> Iterator[Seen]:
         return
     if launched_ahead(m):
         return  # it asks for nothing yet: its waits are its own order, no rival's share
+    # Slow work of its own waits behind itself: then that is the cause, and no other stream's share.
+    explained = any(blame.cause >= NAMED for driver, blame in m.blame.items() if driver != "queueing")
     yield Seen(
-        f"stream {name(fair.worst_stream)} got {pct(fair.worst_ratio)} of what it asked for, Jain's index"
-        f" {num(fair.jain)} over {fair.backlogged} backlogged streams",
-        "warn",
-        "sure",
-        "service and demand are counted",
+        f"work of stream {name(fair.worst_stream)} is served {pct(fair.worst_ratio)} of its time and waits for the"
+        f" rest; Jain's index {num(fair.jain)} over {fair.backlogged} backlogged streams",
+        "info" if explained else "warn",
+        "possible" if explained else "likely",
+        "service and waits are counted; whether it waits behind others or behind itself is not",
         (
             Fact("Jain's index of service over demand", fair.jain, "", _COLUMNS),
             Fact("service over demand of the worst", fair.worst_ratio, "share", _COLUMNS),

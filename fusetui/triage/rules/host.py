@@ -140,7 +140,7 @@ RULES: Final = (
         next_action="see what is copied, how often, and at how many bytes a second", bottleneck="host",
         stage="runtime queue", fix="keep what is copied again and again on the device, or copy it from pinned memory on"
         " a stream of its own while kernels run",
-        rollback="copy it as before", screen="cores", pane="cores",
+        rollback="copy it as before", screen="cores", pane="cores_busy",
     ),
     Rule(
         id="host/idle", look=_idle, inputs=("idle", "blame"),
