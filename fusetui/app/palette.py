@@ -93,11 +93,14 @@ class Palette:
         """The style of every ink, then of every ink under the cursor (index + SELECTED)."""
         bold = Style(bold=True)
         plain = (self.fg, self.fg + bold, self.dim, self.grid, self.accent, self.ok, self.warn, self.breach)
-        inks = (*plain, *self.streams, *self.heat)
-        inks += (self.fg,) * (SELECTED - len(inks))
+        # Under the cursor what is faint is as strong as the rest: the bar is one bar, and its words can be read.
+        under = (self.fg, self.fg + bold, self.fg, self.fg, *plain[4:])
+        shades = (*self.streams, *self.heat)
+        shades += (self.fg,) * (SELECTED - len(plain) - len(shades))
         reverse = Style(reverse=True)
-        inks = tuple(self.bg + style for style in inks)
-        return tuple(self._filtered(style) for style in (*inks, *(style + reverse for style in inks)))
+        inks = [self.bg + style for style in (*plain, *shades)]
+        inks += [self.bg + style + reverse for style in (*under, *shades)]
+        return tuple(map(self._filtered, inks))
 
     def _filtered(self, style: Style) -> Style:
         segments = [Segment(" ", style)]
