@@ -7,6 +7,7 @@ Nothing heavy is imported until a command runs: `--version` and `--help` stay qu
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -15,9 +16,11 @@ from collections.abc import Callable, Sequence
 from fusetui import __version__
 from fusetui.commands import parsers_capture, parsers_model, parsers_triage
 from fusetui.commands.options import screen_options, source_options
+from fusetui.commands.parser import Parser
 
 EXIT_USAGE = 2
 EXIT_UNREADABLE = 3
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 _EPILOG = """\
 examples:
@@ -44,21 +47,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     from fusetui.telemetry.errors import TelemetryError
 
     try:
-        return run(args)
+        code = run(args)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
     except (TelemetryError, AcceleratorError) as error:
         print(f"fusetui: {error}", file=sys.stderr)
         return EXIT_UNREADABLE
     except BrokenPipeError:
-        # The reader of our output went away (`| head`): not an error, but Python would complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output went away (`| head`): not an error.
+        _forget_output()
         return 0
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        _forget_output()
+        print(f"fusetui: standard output: cannot be written ({error.strerror})", file=sys.stderr)
+        return EXIT_UNREADABLE
     except KeyboardInterrupt:
         return 130
 
 
+def _forget_output() -> None:
+    """What is still buffered cannot be written; Python would complain at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="fusetui",
         description="Accelerator telemetry in the terminal: queue waits, core imbalance, p95/p99.",
         epilog=_EPILOG,

@@ -29,7 +29,8 @@ def authorization(path: str | None, environ: Mapping[str, str] = os.environ) -> 
             with open(path, "rb") as file:
                 text = file.read(_MAX_BYTES + 1).decode("utf-8", "replace")
         except (OSError, ValueError) as error:
-            raise TelemetryError(path, f"cannot be read ({error})", _REMEDY) from None
+            why = error.strerror if isinstance(error, OSError) else error
+            raise TelemetryError(path, f"cannot be read ({why})", _REMEDY) from None
     if not text.strip():
         if path is None:
             return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
+from fusetui.commands.bundle_screens import screens_of
 from fusetui.commands.inputs import say
 from fusetui.commands.report import EXIT_USAGE, answer, refused, rendered
 
@@ -69,6 +70,8 @@ def bundled(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, bytes]]
     if report["bookmarks"]:
         members["bookmarks.json"] = _json(report["bookmarks"])
     content, members["slice.arrows"] = _slice(material, read, rename)
+    if args.screens:
+        members |= screens_of(members["slice.arrows"])
     members["manifest.json"] = _json(_manifest(report, members, content, args.redact))
     return report, members
 

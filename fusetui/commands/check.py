@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from fusetui.commands.guard import GuardError, guard_of
-from fusetui.commands.inputs import is_live, open_live, open_trace, say
+from fusetui.commands.inputs import is_live, open_live, open_trace, say, why_lost
 from fusetui.commands.progress import finish_reading
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         rows = rows_of_capture(args.trace, args, only)
     code = _judged(args, rows, guard.rules, guard.min_n, owners)
     if lost:
-        say(f"fusetui: {args.trace}: {lost}")
+        say(f"fusetui: {why_lost(args.trace, lost)}")
         return EXIT_LOST
     return code
 
@@ -121,5 +121,5 @@ def _live(args: argparse.Namespace, only: Filter | None) -> tuple[Rows, str]:
         health = source.health()
     finally:
         source.close()
-    lost = health.state in ("failed", "lost")
+    lost = health.state in ("failed", "lost") or (not kept and health.state == "reconnecting")
     return Rows(kept, source.header, notes), (health.last_error or "the source was lost") if lost else ""

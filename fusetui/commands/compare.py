@@ -37,9 +37,11 @@ def run(args: argparse.Namespace) -> int:
     if (args.junit or args.github) and not guard.rules:
         say("fusetui: --junit and --github tell of guardrails: give --max-p99-regress, --rule or --guard")
         return EXIT_USAGE
+    from fusetui.commands.quality import readable
     from fusetui.triage.owners import load_owners
 
     owners = load_owners(args.owners)
+    readable(args.quality)
     before = rows_of_capture(args.before, args, only)
     compared = [_compared(spec, before, rows_of_capture(spec, args, only), guard, args, owners) for spec in args.after]
     _show(args, compared)

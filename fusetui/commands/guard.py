@@ -68,7 +68,7 @@ def _read(path: Path) -> dict[str, Any]:
             raise GuardError(f"{path}: over {MAX_BYTES:,} bytes: no guard file")
         found = tomllib.loads(raw.decode())
     except OSError as error:
-        raise GuardError(f"{path}: {error.strerror}") from None
+        raise GuardError(f"{path}: cannot be read ({error.strerror}); name a TOML file with rules = ['…']") from None
     except (ValueError, RecursionError) as error:
         raise GuardError(f"{path}: not TOML ({error})") from None
     for key in found:

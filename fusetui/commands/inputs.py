@@ -66,6 +66,8 @@ def open_live(spec: str, args: argparse.Namespace, stdin: BinaryIO | None = None
     from fusetui.commands.followed import open_log
     from fusetui.sources.registry import open_source
 
+    if spec.startswith("sample:"):
+        raise TelemetryError(spec, "a capture, not a live source", f"open it with `fusetui replay {spec}`")
     if not is_live(spec) and (log := open_log(spec)) is not None:
         return log
     return open_source(
@@ -92,6 +94,11 @@ def rows_bytes(memory_bytes: int) -> int:
 def queue_bytes(memory_bytes: int) -> int:
     """The share of --memory for what a live source has read and nobody has polled yet."""
     return max(memory_bytes - _PROGRAM_BYTES, memory_bytes // 4) // 4
+
+
+def why_lost(spec: str, error: str) -> str:
+    """What became of a source, in one line; some already say which they are."""
+    return error if error.startswith(spec) else f"{spec}: {error or 'the source was lost'}"
 
 
 def say(line: str) -> None:

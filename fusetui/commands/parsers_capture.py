@@ -76,7 +76,7 @@ def snapshot(commands: Commands) -> None:
 
 def record(commands: Commands) -> None:
     command = commands.add_parser("record", help="record a live source as Arrow stream segments")
-    command.add_argument("source", help="host, sim, -, unix:PATH, tcp:HOST:PORT, or a pipe")
+    command.add_argument("source", help="host, sim, -, unix:PATH, a metrics page, …: whatever `fusetui live` takes")
     command.add_argument(
         "-o",
         "--output",

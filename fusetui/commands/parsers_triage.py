@@ -87,6 +87,9 @@ def report(commands: Commands) -> None:
 def bundle(commands: Commands) -> None:
     command = commands.add_parser("bundle", help="rows, report and findings of a capture as one zip for a ticket")
     command.add_argument("-o", "--output", required=True, metavar="FILE", help="e.g. incident.zip")
+    command.add_argument(
+        "--screens", action="store_true", help="with pictures of the screens (SVG), as replay shows them"
+    )
     _report_options(command)
     command.set_defaults(module="bundle")
 

@@ -10,6 +10,18 @@ if TYPE_CHECKING:
     from fusetui.triage.quality import Reading
 
 
+def readable(path: str | None) -> None:
+    """Told before seconds are spent on the captures. Raises TelemetryError."""
+    from fusetui.telemetry.errors import TelemetryError
+
+    if path:
+        try:
+            open(path, "rb").close()
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise TelemetryError(path, f"cannot be read ({why})") from None
+
+
 def quality_of(args: argparse.Namespace, before: Scope, after: Scope) -> tuple[tuple[Reading, ...], tuple[str, ...]]:
     """(readings judged, what to know of the reading of them); a file says more of a name than a counter. Raises
     TelemetryError."""

@@ -14,7 +14,7 @@ from types import FrameType
 import pyarrow as pa
 
 from fusetui.analysis.filter import Filter, FilterError, parse_filter
-from fusetui.commands.inputs import open_live, say
+from fusetui.commands.inputs import open_live, say, why_lost
 from fusetui.commands.limits import keep_limits, segment_limits
 from fusetui.commands.onlookers import Onlooker, Onlookers
 from fusetui.telemetry.reel import Reel
@@ -157,6 +157,6 @@ def _outcome(source: Source, tape: Tape | Reel, args: argparse.Namespace) -> int
         say(f"fusetui: {tape.failed}")
         return EXIT_FAILED
     if health.state in ("failed", "lost"):
-        say(f"fusetui: {args.source}: {health.last_error or 'the source was lost'}")
+        say(f"fusetui: {why_lost(args.source, health.last_error)}")
         return EXIT_LOST
     return 0

@@ -43,6 +43,8 @@ def refused(args: argparse.Namespace, target: Path | None) -> str:
     for spec in (args.trace, args.baseline):
         if spec and is_live(spec):
             return f"{spec}: a report takes captures; record the source first"
+    if args.quality and not args.baseline:
+        return f"--quality {args.quality}: quality is compared with that before; give --baseline TRACE too"
     if target is None:
         return ""
     captures = [capture_path(spec) for spec in (args.trace, args.baseline) if spec]

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import pyarrow as pa
@@ -62,7 +63,8 @@ def _problem(args: argparse.Namespace) -> str:
 def _list() -> int:
     for name in scenario_names():
         scenario = load_scenario(name)
-        print(f"{name:24}{scenario.title}\n{'':24}{scenario.see}")
+        print(f"{name:24}{scenario.title}")
+        print("\n".join(wrap(scenario.see, 100, initial_indent=" " * 24, subsequent_indent=" " * 24)))
     return 0
 
 

@@ -24,11 +24,15 @@ from fusetui.telemetry.times import parse_position_ns
 
 EXIT_USAGE = 2
 EXIT_NOT_ENOUGH = 4
+_OTHERS = (".parquet", ".csv", ".json", ".gz", ".pftrace", ".zip")
 
 
 def run(args: argparse.Namespace) -> int:
     """Choose the rows twice: once for the hash that the header carries, once for the file."""
     target, captures = Path(args.output), [capture_path(spec) for spec in args.trace]
+    if target.suffix.lower() in _OTHERS:
+        say(f"fusetui: {target}: a slice is an Arrow stream: name it .arrows, then `fusetui export` makes the others")
+        return EXIT_USAGE
     if problem := in_the_way(target, captures, force=args.force):
         say(f"fusetui: {problem}")
         return EXIT_USAGE

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from fusetui.commands.coverage_table import coverage_lines
-from fusetui.commands.inputs import is_live, open_live, open_trace, rows_bytes, say
+from fusetui.commands.inputs import is_live, open_live, open_trace, rows_bytes, say, why_lost
 from fusetui.commands.progress import finish_reading
 from fusetui.commands.table import summary_lines
 from fusetui.telemetry.source import Source
@@ -36,10 +36,11 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(summary, indent=2, allow_nan=False, ensure_ascii=False))
     else:
         print("\n".join(coverage_lines(summary) if args.coverage else summary_lines(summary)))
-    if summary["source_health"]["state"] in ("lost", "failed"):
-        say(f"fusetui: {args.source}: {summary['source_health']['last_error'] or 'the source was lost'}")
+    health, empty = summary["source_health"], is_live(args.source) and not _events(summary)
+    if health["state"] in ("lost", "failed") or (empty and health["state"] == "reconnecting" and health["last_error"]):
+        say(f"fusetui: {why_lost(args.source, health['last_error'])}")
         return EXIT_LOST
-    if is_live(args.source) and not _events(summary):
+    if empty:
         say(f"fusetui: {args.source}: nothing came within the window; is anything sending?")
         return EXIT_NOT_ENOUGH
     return 0

@@ -14,7 +14,7 @@ from types import FrameType
 import pyarrow as pa
 
 from fusetui.analysis.filter import Filter, FilterError, parse_filter
-from fusetui.commands.inputs import open_live, say
+from fusetui.commands.inputs import open_live, say, why_lost
 from fusetui.commands.way_out import Way, way_out
 from fusetui.sources.arrow_merge import with_host
 from fusetui.telemetry.sender import BEAT_S, Sender
@@ -138,6 +138,6 @@ def _outcome(source: Source, sender: Sender, args: argparse.Namespace) -> int:
         say(f"fusetui: {sender.error or args.to + ': the viewer did not confirm the last rows'}")
         return EXIT_LOST
     if health.state in ("failed", "lost"):
-        say(f"fusetui: {args.source}: {health.last_error or 'the source was lost'}")
+        say(f"fusetui: {why_lost(args.source, health.last_error)}")
         return EXIT_LOST
     return 0

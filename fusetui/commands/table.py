@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import TextWrapper
 from typing import Any
 
 from fusetui.analysis.fmt import DASH, duration, percent, ratio
@@ -11,6 +12,9 @@ from fusetui.commands.tail_table import tail_lines
 
 _QUANTILES = ("p50", "p95", "p99", "p999", "max")
 _LIST_LINES = 8
+_NOTE = TextWrapper(
+    120, initial_indent="note         ", subsequent_indent=" " * 13, break_long_words=False, break_on_hyphens=False
+)
 
 
 def summary_lines(summary: dict[str, Any]) -> Iterator[str]:
@@ -24,7 +28,7 @@ def summary_lines(summary: dict[str, Any]) -> Iterator[str]:
     losses = ", ".join(f"{_n(health[key])} {word}" for key, word in _LOSSES if health[key])
     yield f"losses       {losses or 'none counted'}"
     for note in summary["notes"]:
-        yield f"note         {note}"
+        yield from _NOTE.wrap(note)
 
 
 def _work(summary: dict[str, Any]) -> Iterator[str]:

@@ -55,8 +55,8 @@ def open_source(
     if spec and Path(spec).exists():
         path_module = next(module for module in modules if "-" in module.NAMES)
         return path_module.open_spec(spec, options)
-    names = ", ".join(name for module in modules for name in module.NAMES)
-    raise TelemetryError(spec, "no such source", f"there are {names} and pipes; see fusetui doctor")
+    names = ", ".join(name for module in modules for name in module.NAMES if "+" not in name)
+    raise TelemetryError(spec, "no such source", f"there are {names}, pipes and logs; see fusetui doctor")
 
 
 def _modules() -> list[pkgutil.ModuleInfo]:
