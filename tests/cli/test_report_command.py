@@ -309,6 +309,25 @@ def test_a_redacted_bundle_leaves_no_name_in_any_member(tmp_path: Path, run: Run
     assert json.loads(members["manifest.json"])["redacted"] is True
 
 
+def test_screens_go_along_when_asked_for_and_are_of_the_redacted_rows(tmp_path: Path, run: Run) -> None:
+    trace = str(_write(tmp_path / "gpu-box-9.arrows"))
+    asked = ("bundle", trace, "-o", str(tmp_path / "a.zip"), "--redact", "--quick", "--screens")
+    assert run(*asked)[0] == 0
+    members = _members(tmp_path / "a.zip")
+    told = {member["name"] for member in json.loads(members["manifest.json"])["members"]}
+    pictures = {name: data.decode() for name, data in members.items() if name.startswith("screens/")}
+    names = ("overview", "tail", "queue", "cores", "mapping", "triage")
+    assert set(pictures) == {f"screens/{name}.svg" for name in names} <= told
+    for picture in pictures.values():
+        assert picture.startswith("<svg")
+        assert "font-face" not in picture
+        assert "gpu-box-9" not in picture
+    shown = pictures["screens/overview.svg"].replace("&#160;", " ")
+    assert "slice.arrows: overview" in shown
+    assert "COMPLETION" in shown
+    assert "Evidence matrix" in pictures["screens/triage.svg"].replace("&#160;", " ")
+
+
 def test_the_zip_is_a_zip(tmp_path: Path, run: Run) -> None:
     assert run("bundle", "sample:torch-training", "-o", str(tmp_path / "a.zip"))[0] in (0, 4)
     assert ZipFile(BytesIO((tmp_path / "a.zip").read_bytes())).testzip() is None
