@@ -1,28 +1,25 @@
 """A fallback that feeds itself, looked for in each kind of execution by itself.
 
-The window's evidence takes all executions together, so that work of another kind (the prefill beside the decode steps)
-hides it. Here every name with fallback has its own series, over the time in which requests came: what drains after
-the last arrival is left out.
+As the window's own evidence (`mapping_kinds`), but over the time in which requests came: what drains after the last
+arrival is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fusetui.analysis.arrays import Floats, Ints
-from fusetui.analysis.mapping_metastable import metastable
+from fusetui.analysis.mapping_kinds import Kinds
 from fusetui.analysis.slots import Grid
 from fusetui.analysis.twin.requests import ABSENT, Requests, codes_of, numbers, requests_of
-from fusetui.telemetry.schema import FALLBACK
+from fusetui.telemetry.schema import MAPPINGS
 
 if TYPE_CHECKING:
     import polars as pl
-
-_MOST_NAMES: Final = 8
 
 
 def silent_fallback(frame: pl.DataFrame) -> Mapping[str, Any] | None:
@@ -35,34 +32,27 @@ def silent_fallback(frame: pl.DataFrame) -> Mapping[str, Any] | None:
     came = requests_of(frame)
     if len(came) < 2:
         return None
-    kind = pl.col("kind").cast(pl.String)
-    ran = frame.filter((kind == "execution") & pl.col("end_ns").is_not_null() & pl.col("mapping").is_not_null())
-    fell = ran.filter(pl.col("mapping").cast(pl.String) == FALLBACK)["name"].cast(pl.String)
+    ran = frame.filter(
+        (pl.col("kind").cast(pl.String) == "execution")
+        & pl.all_horizontal(pl.col("end_ns", "name", "mapping").is_not_null())
+        & (pl.col("batch") >= 1)
+    )
     grid = Grid.of_span(int(came.enqueue[0]), int(came.enqueue[-1]))
-    depth, rate = _depth(came, grid), _rate(came, grid)
-    for name in fell.value_counts(sort=True)["name"].to_list()[:_MOST_NAMES]:
-        mine = ran.filter(pl.col("name").cast(pl.String) == name)
-        share, batch = _series(mine, grid)
-        found = metastable(share, batch, depth, rate, of=name)
-        if found is not None:
-            return {**asdict(found), "from_ns": grid.start_of(found.from_slot)}
-    return None
+    kinds = Kinds(grid.count)
+    names = _fill(kinds, ran, grid)
+    found = kinds.evidence(names, np.arange(grid.count), _depth(came, grid), _rate(came, grid))
+    return None if found is None else {**asdict(found), "from_ns": grid.start_of(found.from_slot)}
 
 
-def _series(mine: pl.DataFrame, grid: Grid) -> tuple[Floats, Floats]:
-    """(share of fallback, mean batch) of executions by slot, NaN without any."""
-    slot = grid.slot_of(numbers(mine["end_ns"]))
+def _fill(kinds: Kinds, ran: pl.DataFrame, grid: Grid) -> tuple[str, ...]:
+    """The names behind the codes of the executions that were taken in."""
+    slot = grid.slot_of(numbers(ran["end_ns"]))
     inside = (slot >= 0) & (slot < grid.count)
-    code, words = codes_of(mine["mapping"])
-    fell = (code == words.index(FALLBACK)).astype(np.float64)
-    n = np.bincount(slot[inside], minlength=grid.count).astype(np.float64)
-    batch = numbers(mine["batch"]).astype(np.float64)
-    told = inside & (batch != ABSENT)
-    sums = np.bincount(slot[told], batch[told], grid.count)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.bincount(slot[inside], fell[inside], grid.count) / n
-        mean = sums / np.bincount(slot[told], minlength=grid.count)
-    return share, mean
+    name, names = codes_of(ran["name"])
+    code, words = codes_of(ran["mapping"])
+    mapping = np.array([MAPPINGS.index(word) if word in MAPPINGS else ABSENT for word in words], np.int64)[code]
+    kinds.add(name[inside], numbers(ran["batch"])[inside], mapping[inside], slot[inside])
+    return names
 
 
 def _depth(came: Requests, grid: Grid) -> Floats:
