@@ -42,7 +42,9 @@ def live(commands: Commands) -> None:
         " (grpc://HOST:PORT/NAME asks, flight:HOST:PORT listens), an engine's http://…/metrics, a vLLM or SGLang log,"
         " or devices: nvml, amdsmi, neuron, tt-smi, xpu-smi, hl-smi, tpu; `fusetui doctor` tells what is here",
     )
-    command.add_argument("--record", metavar="FILE", help="record what comes, as `fusetui record` does")
+    command.add_argument(
+        "--record", metavar="OUT", help="record what comes to a file or a folder, as `fusetui record` does"
+    )
     command.add_argument("--force", action="store_true", help="overwrite FILE")
     command.add_argument("--baseline", metavar="TRACE", help="a capture to compare with, drawn and judged beside it")
     input_options(command)

@@ -17,6 +17,7 @@ from fusetui.analysis.filter import Filter, FilterError, parse_filter
 from fusetui.commands.inputs import open_live, say, why_lost
 from fusetui.commands.limits import keep_limits, segment_limits
 from fusetui.commands.onlookers import Onlooker, Onlookers
+from fusetui.commands.tapes import is_folder
 from fusetui.telemetry.reel import Reel
 from fusetui.telemetry.source import Finishing, Source
 from fusetui.telemetry.tape import Tape
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     except FilterError as error:
         say(f"fusetui: --filter\n{error}")
         return EXIT_USAGE
-    if args.keep and not _is_folder(args.output):
+    if args.keep and not is_folder(args.output):
         say("fusetui: --keep is for a recording in a folder: -o FOLDER/")
         return EXIT_USAGE
     stop = _Until(args.for_ns)
@@ -73,15 +74,10 @@ def run(args: argparse.Namespace) -> int:
     return _outcome(source, tape, args)
 
 
-def _is_folder(output: str) -> bool:
-    """A folder that is there, or a name that is not a file's."""
-    return output.endswith("/") or not Path(output).suffix or Path(output).is_dir()
-
-
 def _open_tape(source: Source, args: argparse.Namespace) -> Tape | Reel:
     max_bytes, max_seconds = segment_limits(args.rotate)
     path = Path(args.output)
-    if _is_folder(args.output):
+    if is_folder(args.output):
         return Reel(path, source, max_bytes=max_bytes, max_seconds=max_seconds, keep=keep_limits(args.keep))
     return Tape(path, source, max_bytes=max_bytes, max_seconds=max_seconds, overwrite=args.force)
 

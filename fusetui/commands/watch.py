@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from fusetui.commands.inputs import capture_path, open_trace, rows_bytes, say
+from fusetui.commands.tapes import FolderTape, watched_tape
 from fusetui.telemetry.source import Source, Trace
-from fusetui.telemetry.tape import Tape
 
 
 def watch(
@@ -16,7 +15,14 @@ def watch(
     """Run the application over `source` until it is left; returns the exit code. trace: what a replay plays."""
     from fusetui.analysis.filter import FilterError
     from fusetui.analysis.ingest import Ingest
-    from fusetui.app.run import run_app
+    from fusetui.app import terminal
+    from fusetui.app.run import NO_TERMINAL, run_app
+
+    refusal = terminal.refusal()
+    if refusal is not None:  # nothing is recorded, and nobody's rows are taken, for a screen that cannot be
+        say(refusal)
+        source.close()
+        return NO_TERMINAL
 
     if args.alerts:
         from fusetui.triage.alert_file import load_alerts
@@ -29,7 +35,7 @@ def watch(
         baseline = (capture_path(args.baseline).name, lambda: before)
     tape = None
     if getattr(args, "record", None):
-        tape = Tape(Path(args.record), source, overwrite=args.force)
+        tape = watched_tape(args.record, source, overwrite=args.force)
     ingest = Ingest(source, window_ns=args.window, memory_bytes=rows_bytes(args.memory), tick_s=1 / args.hz)
     try:
         ingest.set_filter(args.filter)
@@ -59,5 +65,7 @@ def watch(
         source.close()
         if tape is not None:
             tape.close()
+            for line in tape.take_lines() if isinstance(tape, FolderTape) else ():
+                say(f"fusetui: {line}")
             done = f"recorded {tape.rows:,} events to {args.record}"
             say(f"fusetui: {tape.failed}" if tape.failed else done)

@@ -83,8 +83,9 @@ def _open_folder(folder: Path, where: Path, what: str, memory_bytes: int, isolat
     found = [(path, _claims(path, _start_of(path))) for path in files]
     chosen = [(path, importer) for path, importer in found if importer is not None]
     contract = [path for path in files if is_contract(_start_of(path))] if not chosen else []
-    if len(contract) == 1 and folder == where:
-        return open_trace(contract[0], isolate=isolate)
+    if contract and (only := _one_contract(contract)) is not None:
+        trace = open_trace(only, isolate=isolate)
+        return trace if folder == where else _copied(trace, str(where), memory_bytes)
     if not chosen:
         many = f" but {len(contract)} contract files" if contract else ""
         raise TelemetryError(str(where), f"{what} without any capture to import{many}", "name the capture files in it")
@@ -98,6 +99,26 @@ def _open_folder(folder: Path, where: Path, what: str, memory_bytes: int, isolat
     if other := len(files) - len(kept):
         capture.notes.append(f"files beside them that are no captures: {other:,}")
     return _spooled(str(where), capture, memory_bytes)
+
+
+def _one_contract(files: list[Path]) -> Path | None:
+    """The capture that these contract files are, when they are one: a file, or the segments of a recording."""
+    parent = files[0].parent
+    if set(files) == set(folder_segments(parent).values()):
+        return parent
+    return files[0] if len(files) == 1 else None
+
+
+def _copied(trace: Trace, where: str, memory_bytes: int) -> Trace:
+    """A contract capture from an archive, whose files are about to go away."""
+    try:
+        batches = (trace.read(number) for number in range(len(trace.index().rows)))
+        copy = SpooledTrace(batches, trace.header, memory_bytes=memory_bytes, notes=list(trace.notes), where=where)
+        while not copy.wait_complete(1.0):
+            pass
+        return copy
+    finally:
+        trace.close()
 
 
 def _spooled(where: str, capture: Capture, memory_bytes: int) -> Trace:

@@ -19,6 +19,8 @@ from nsys_samples import tables, write_db
 
 from fusetui.importers import archive
 from fusetui.telemetry.errors import TelemetryError
+from fusetui.telemetry.export import write_arrows
+from fusetui.telemetry.header import Header
 from fusetui.telemetry.schema import SCHEMA, build_batch
 
 
@@ -160,3 +162,24 @@ def test_cut_archives_are_read_or_named(tmp_path: Path, cut: int) -> None:
     path.write_bytes(packed[:cut])
     with pytest.raises(TelemetryError, match=r"xz archive"):
         opened(path)
+
+
+def contract_file(path: Path, *names: str) -> bytes:
+    path.parent.mkdir(exist_ok=True)
+    header = Header(source="mine")
+    with path.open("wb") as sink:
+        write_arrows(sink, header, iter([build_batch({"kind": "mark", "name": [*names], "start_ns": 5, "end_ns": 5})]))
+    return path.read_bytes()
+
+
+def test_a_contract_file_and_a_recording_open_from_an_archive(tmp_path: Path) -> None:
+    one = contract_file(tmp_path / "slice.arrows", "a", "b")
+    bundle = zipped(tmp_path / "incident.zip", slice=one, report=b"# a report", findings=b"[]")
+    segments = [contract_file(tmp_path / "rec" / f"00000{n}.arrows", f"m{n}") for n in (0, 1)]
+    with tarfile.open(tmp_path / "rec.tgz", "w:gz") as out:
+        out.add(tmp_path / "rec", "rec")
+    assert len(segments) == 2
+    assert [row["name"] for row in opened(bundle)[0]] == ["a", "b"]
+    assert [row["name"] for row in opened(tmp_path / "rec.tgz")[0]] == ["m0", "m1"]
+    with pytest.raises(TelemetryError, match="zip archive without any capture to import but 2 contract files"):
+        opened(zipped(tmp_path / "two.zip", a=one, b=one))
