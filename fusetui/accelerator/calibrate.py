@@ -47,6 +47,10 @@ _CAST: Final = MappingProxyType(
         "cast_eta": (0.05, 1.1, 0.4),
     }
 )
+_PACE: Final = MappingProxyType({"pace_ns": (100.0, 1e6, 0.5)})
+_PACE_START: Final = 0.1  # quantile of the rows from which its fit starts
+_PACED: Final = 0.5  # share of rows at one pace, whatever their shapes, that shows that the host set it,
+_PACED_LOSS: Final = 0.75  # if that leaves no more of the loss without a pace
 _ATTENTION: Final = MappingProxyType(
     {
         "attention_start_ns": (100.0, 40000.0, 1.0),
@@ -180,12 +184,17 @@ def fit_rows(hw: Hardware, constants: Constants, rows: MeasuredRows) -> Constant
     ways = [constants]
     if rows.family == "attention":
         ways = [dataclasses.replace(constants, attention_packed=packed) for packed in (True, False)]
-    found = [_fit_free(hw, way, rows) for way in ways]
-    return min(found, key=lambda pair: pair[1])[0]
+    fitted, loss = min((_fit_free(hw, way, rows) for way in ways), key=lambda pair: pair[1])
+    if rows.family != "matmul":
+        return fitted
+    pace = dataclasses.replace(constants, pace_ns=float(np.quantile(rows.latency_ns, _PACE_START)))
+    paced, paced_loss = _fit_free(hw, pace, rows)
+    at_pace = np.mean(predict_ns(hw, paced, rows) <= paced.pace_ns * (1 + 1e-9))
+    return paced if at_pace >= _PACED and paced_loss <= _PACED_LOSS * loss else fitted
 
 
 def _fit_free(hw: Hardware, constants: Constants, rows: MeasuredRows) -> tuple[Constants, float]:
-    free, seconds = _free(rows), _SECONDS[rows.family](hw, rows)
+    free, seconds = _free(rows, is_paced=constants.pace_ns > 0), _SECONDS[rows.family](hw, rows)
     names, limits = list(free), np.array(list(free.values()))
 
     def changed(x: Floats) -> Constants:
@@ -196,10 +205,11 @@ def _fit_free(hw: Hardware, constants: Constants, rows: MeasuredRows) -> tuple[C
     return changed(found), loss
 
 
-def _free(rows: MeasuredRows) -> Mapping[str, tuple[float, float, float]]:
+def _free(rows: MeasuredRows, *, is_paced: bool) -> Mapping[str, tuple[float, float, float]]:
     if rows.family == "attention":
         return _ATTENTION
-    return _MATMUL if dtype_bytes(rows.dtype) >= 2 else {**_MATMUL, **_CAST}
+    free = _MATMUL if dtype_bytes(rows.dtype) >= 2 else {**_MATMUL, **_CAST}
+    return {**free, **_PACE} if is_paced else free
 
 
 Seconds = Callable[[Constants], Floats]

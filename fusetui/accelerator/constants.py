@@ -53,6 +53,8 @@ class Constants:
     vector_block_ns   starting on a row, where a row is the work of one block of threads
     cast_*            the pass that scales 16-bit activations to a narrower type before a product: its start, a row on
                       one core, and the share of the bandwidth
+    pace_ns           least time of a product: what its host work takes where calls were timed one after the other and
+                      not replayed, and the device's time hides behind it. 0 where that was not seen
     fitted            which of matmul, attention, vector were fitted; the others are still the defaults
     median_error, p95_error   relative to the measured time, on rows the fit has not seen; defaults when not calibrated
     family_*          errors by fitted family, relative to the predicted time: a bar around a prediction
@@ -84,6 +86,7 @@ class Constants:
     cast_start_ns: float = 4000.0
     cast_row_ns: float = 120.0
     cast_eta: float = 0.5
+    pace_ns: float = 0.0
     calibrated: bool = False
     fitted: tuple[str, ...] = ()
     rows: int = 0

@@ -133,7 +133,8 @@ def matmul_terms(hw: Hardware, c: Constants, g: Grid) -> Terms:
     hidden = longest * ((compute / longest) ** p + (l2 / longest) ** p + (dram / longest) ** p) ** (1 / p)
     split = np.where(g.tiles.split > 1, c.split_ns * 1e-9 + (g.split_bytes / l2_rate if l2_rate else 0.0), 0.0)
     fixed = c.start_ns * 1e-9 + split
-    total = np.where(g.valid, fixed + hidden + spill + cast_seconds(hw, c, g), np.inf)
+    busy_s = fixed + hidden + spill + cast_seconds(hw, c, g)
+    total = np.where(g.valid, np.maximum(busy_s, c.pace_ns * 1e-9), np.inf)
     return Terms(compute, l2, dram, spill, fixed, total)
 
 

@@ -74,6 +74,18 @@ def test_constants_come_back_from_twenty_rows(tmp_path: Path) -> None:
     assert 0 < found.median_error < 0.06
 
 
+def test_rows_that_the_host_paced_are_told_from_those_it_did_not(tmp_path: Path) -> None:
+    # At 80 us a call most of these shapes hide behind the host; without a pace none of them do.
+    for pace_ns in (80_000.0, 0.0):
+        true = dataclasses.replace(TRUE, pace_ns=pace_ns)
+        products = read_rows(write_rows(tmp_path / "rows.csv", true))[:1]
+        (found,), (score,) = calibrate(L4, products, train=20, seed=1)
+        assert found.pace_ns == pytest.approx(pace_ns, rel=0.05)
+        assert score.median_error < 0.06
+        save_constants(tmp_path / "saved.json", [found])
+        assert load_constants(tmp_path / "saved.json", "fp16").pace_ns == found.pace_ns
+
+
 def test_the_same_seed_gives_the_same_constants(tmp_path: Path) -> None:
     groups = read_rows(write_rows(tmp_path / "rows.csv"))[:1]
     assert calibrate(L4, groups, 12, 7) == calibrate(L4, groups, 12, 7)
