@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -40,6 +41,7 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
+    _tolerate_narrow_encodings()
     args = build_parser().parse_args(argv)
     module: str = args.module
     run: Callable[[argparse.Namespace], int] = importlib.import_module(f"fusetui.commands.{module}").run
@@ -66,6 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_UNREADABLE
     except KeyboardInterrupt:
         return 130
+
+
+def _tolerate_narrow_encodings() -> None:
+    """A λ that a Latin-1 or ASCII locale does not have becomes a question mark; the output goes on."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def _forget_output() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -112,3 +113,15 @@ def test_a_server_that_is_not_there_is_a_lost_source_and_its_reason_is_told(
 def test_lists_and_notes_keep_within_a_wide_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--list"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("words", [["snapshot", "sample:torch-serving"], ["plan"]])
+def test_a_narrow_encoding_gets_question_marks_and_no_traceback(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fusetui.cli", *words],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
+    if words == ["snapshot", "sample:torch-serving"]:
+        assert b"imbalance    ? 0.02" in done.stdout
