@@ -113,7 +113,7 @@ class IntervalUnion:
     (`exact` turns False then).
     """
 
-    def __init__(self, limit: int = 4_000_000, pending_limit: int = 1_000_000) -> None:
+    def __init__(self, limit: int = 4_000_000, pending_limit: int = 1 << 18) -> None:
         self.exact = True
         self._limit, self._pending_limit = limit, pending_limit
         self._pending: list[tuple[Ints, Ints]] = []
@@ -141,16 +141,19 @@ class IntervalUnion:
     def _merge(self) -> None:
         if not self._pending:
             return
-        start = np.concatenate([self._start, *(s for s, _ in self._pending)])
-        end = np.concatenate([self._end, *(e for _, e in self._pending)])
+        start = np.concatenate([s for s, _ in self._pending])
+        end = np.concatenate([e for _, e in self._pending])
         self._pending, self._pending_n = [], 0
         if start.size == 0:
             return
+        # What ended before all of these began stays as it is: of work in order that is nearly all.
+        low = int(np.searchsorted(self._end, start.min(), "left"))
+        start, end = np.concatenate([self._start[low:], start]), np.concatenate([self._end[low:], end])
         order = np.argsort(start, kind="stable")
         start, reach = start[order], np.maximum.accumulate(end[order])
-        fresh = np.concatenate([[True], start[1:] > reach[:-1]])
-        first = np.flatnonzero(fresh)
-        self._start, self._end = start[first], reach[np.append(first[1:], start.size) - 1]
+        first = np.flatnonzero(np.concatenate([[True], start[1:] > reach[:-1]]))
+        self._start = np.concatenate([self._start[:low], start[first]])
+        self._end = np.concatenate([self._end[:low], reach[np.append(first[1:], start.size) - 1]])
         if self._start.size > self._limit:
             half = self._start.size // 2
             self._closed_ns += int((self._end[:half] - self._start[:half]).sum())

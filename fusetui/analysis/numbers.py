@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
 from fusetui.analysis.accumulate import BY_EXECUTION, BY_REQUEST, COUNT, Accumulators
-from fusetui.analysis.arrays import Bools, Floats, Ints, Order
+from fusetui.analysis.arrays import Bools, Floats, Ints, Order, repeated
 from fusetui.analysis.busy import by_key_and_end, disjoint, union_ns
 from fusetui.analysis.cohort import cohort_of
 from fusetui.analysis.columns import EXECUTION, Columns
@@ -20,6 +21,8 @@ from fusetui.analysis.queue import depth_from_slots, depth_of
 from fusetui.analysis.rings import HistogramRing
 from fusetui.analysis.snapshot import Depth, LatencyOf, Tail, TailCohort
 from fusetui.analysis.work import Work, executions, requests
+
+_BLOCK: Final = 1 << 16
 
 MIN_REQUESTS = 20
 """Requests from which on the tail is theirs: fewer have no 95th percentile worth the name."""
@@ -84,7 +87,7 @@ def from_rows(rows: Columns, open_work: OpenWork, at: Interval, acc: Accumulator
         span_ns=int(ran.rows.end.max()) - int(ran.rows.start.min()) if len(ran) else None,
         busy_ns=union_ns(ran.rows.start, ran.rows.end) if len(ran) else None,
         exposed_ns=_exposed(ran, stream_order, acc.streams_used) if own_call.any() else None,
-        depth=_depth(ran.rows.enqueue[waits], ran.rows.start[waits], open_work, waiting, at),
+        depth=_depth(ran, slice(None), open_work, waiting, at),
         streams=_streams(ran, stream_order, open_work, at),
         place_busy_ns=_busy_by_place(ran, acc.places_used),
         stretch_ns=stretch_of_steps(ran, across_hosts),
@@ -156,51 +159,60 @@ def _waiting_now(open_work: OpenWork, stream: int | None = None) -> int | None:
 
 
 def _depth(
-    enqueue: Ints,
-    start: Ints,
-    open_work: OpenWork,
-    waiting: Bools,
-    at: Interval,
-    stream: int | None = None,
+    ran: Work, rows: Order, open_work: OpenWork, waiting: Bools, at: Interval, stream: int | None = None
 ) -> Depth:
+    """Queue depth of the executions in `rows` and of open work."""
+    waits = ran.waited[rows]
+    enqueue, start = ran.rows.enqueue[rows][waits], ran.rows.start[rows][waits]
     # Work that started before it was enqueued (a clipped wait) never stood in the queue.
-    begun = np.maximum(start, enqueue)
-    every = np.concatenate([enqueue, open_work.enqueue[waiting]])
-    return depth_of(every, begun, at.from_ns, at.now_ns, _waiting_now(open_work, stream))
+    np.maximum(start, enqueue, out=start)
+    if waiting.any():
+        enqueue = np.concatenate([enqueue, open_work.enqueue[waiting]])
+    return depth_of(enqueue, start, at.from_ns, at.now_ns, _waiting_now(open_work, stream))
 
 
 def _streams(ran: Work, order: Order, open_work: OpenWork, at: Interval) -> dict[int, StreamNumbers]:
-    """Per stream from executions in `order` by (stream, end)."""
+    """Per stream from executions in `order` by (stream, end), one stream at a time."""
     stream = ran.rows.stream[order]
-    start, end, enqueue = ran.rows.start[order], ran.rows.end[order], ran.rows.enqueue[order]
-    wait, service, waited = ran.wait[order], ran.service[order], ran.waited[order]
-    begin, stop = disjoint(stream, start, end)
-    covered = np.concatenate([[0], np.cumsum(stop - begin)])
     changes = np.flatnonzero(stream[1:] != stream[:-1]) + 1
     edges = [0, *changes.tolist(), stream.size] if stream.size else []
-    slices = {int(stream[a]): slice(a, b) for a, b in pairwise(edges)}
+    rows = {int(stream[a]): slice(a, b) if isinstance(order, slice) else order[a:b] for a, b in pairwise(edges)}
+    del stream
     for key in np.unique(open_work.stream[open_work.kind == EXECUTION]).tolist():
-        slices.setdefault(key, slice(0, 0))
-    found = {}
-    for key, part in slices.items():
-        mine = open_work.stream == key
-        waits = waited[part]
-        waiting, running = open_work.waiting & mine, open_work.running & mine
-        found[key] = StreamNumbers(
-            busy_ns=int(covered[part.stop] - covered[part.start]),
-            wait=tail_of(wait[part][waits], open_work.ages(waiting, open_work.enqueue, at.now_ns)),
-            service=tail_of(service[part], open_work.ages(running, open_work.start, at.now_ns)),
-            depth=_depth(enqueue[part][waits], start[part][waits], open_work, waiting, at, key),
-        )
-    return found
+        rows.setdefault(key, slice(0, 0))
+    return {key: _stream(ran, mine, key, open_work, at) for key, mine in rows.items()}
+
+
+def _stream(ran: Work, rows: Order, key: int, open_work: OpenWork, at: Interval) -> StreamNumbers:
+    mine = open_work.stream == key
+    waiting, running = open_work.waiting & mine, open_work.running & mine
+    return StreamNumbers(
+        busy_ns=_busy(ran, rows),
+        wait=tail_of(ran.wait[rows][ran.waited[rows]], open_work.ages(waiting, open_work.enqueue, at.now_ns)),
+        service=tail_of(ran.service[rows], open_work.ages(running, open_work.start, at.now_ns)),
+        depth=_depth(ran, rows, open_work, waiting, at, key),
+    )
+
+
+def _busy(ran: Work, rows: Order) -> int:
+    """Time covered by executions that come in the order of their ends, ns."""
+    start = ran.rows.start[rows]
+    _, stop = disjoint(repeated(0, start.size, np.int64), start, ran.rows.end[rows])
+    stop -= start
+    return int(stop.sum())
 
 
 def _exposed(ran: Work, order: Order, streams: int) -> int:
-    rows = ran.rows
-    before = np.full(streams + 1, NEVER, np.int64)
-    start, end, enqueue, call = (column[order] for column in (rows.start, rows.end, rows.enqueue, rows.launch))
-    gaps = exposed_gaps(rows.stream[order], start, end, enqueue, call, ran.waited[order], before)
-    return int(gaps.sum())
+    """Exposed launch overhead of executions in `order` by (stream, end), a block at a time."""
+    rows, total = ran.rows, 0
+    last_end = np.full(streams + 1, NEVER, np.int64)
+    for low in range(0, len(ran), _BLOCK):
+        block = slice(low, low + _BLOCK) if isinstance(order, slice) else order[low : low + _BLOCK]
+        stream, end = rows.stream[block], rows.end[block]
+        start, enqueue, call = rows.start[block], rows.enqueue[block], rows.launch[block]
+        total += int(exposed_gaps(stream, start, end, enqueue, call, ran.waited[block], last_end).sum())
+        last_end[stream[-1]] = end[-1]
+    return total
 
 
 def _busy_by_place(ran: Work, places: int) -> Ints:
