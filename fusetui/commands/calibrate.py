@@ -26,16 +26,22 @@ from fusetui.accelerator.measure_host import measure_host
 from fusetui.accelerator.presets import HOST, load_hardware
 from fusetui.accelerator.rows import MeasuredRows, read_rows
 from fusetui.analysis.recover.measured import halves
-from fusetui.commands.inputs import capture_path
+from fusetui.commands.inputs import capture_path, say
+from fusetui.commands.output import in_the_way
 from fusetui.commands.plan_trace import recovery_of
 from fusetui.telemetry.errors import TelemetryError
 
+EXIT_USAGE = 2
 _LEAST_ROWS = 4
 _FOLDS = 4
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the errors on rows not seen; write the constants where `-o` says. Returns the exit code."""
+    rows = [] if args.rows == HOST else [capture_path(args.rows)]
+    if args.output and (problem := in_the_way(Path(args.output), rows, force=args.force)):
+        say(f"fusetui: {problem}")
+        return EXIT_USAGE
     hardware = load_hardware(args.hardware)
     before: dict[str, float] = {}
     apart: dict[str, float] = {}

@@ -59,6 +59,7 @@ def calibrate(commands: Commands) -> None:
     )
     command.add_argument("--seed", type=int, default=0, metavar="S", help="which rows (default 0)")
     command.add_argument("-o", "--output", metavar="FILE", help="write the constants here")
+    command.add_argument("--force", action="store_true", help="overwrite FILE")
     command.add_argument("--json", action="store_true", help="JSON on stdout")
     command.set_defaults(module="calibrate")
 

@@ -52,7 +52,7 @@ class _Until:
     def __call__(self) -> bool:
         """For the sender, which asks while the viewer is away: says so, and whether to give up."""
         if self.way is not None and self.sender is not None:
-            text = self.way.trouble or self.sender.error or "waiting for the viewer"
+            text = self.way.wrong(self.sender) or "waiting for the viewer"
             if time.monotonic() > self._said_s + (_SAY_S if text != self._said else _REPEAT_S):
                 self._said, self._said_s = text, time.monotonic()
                 say(f"fusetui: {text}")
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
             threading.Thread(target=_beat, args=(sender, until), name="fusetui-beat", daemon=True).start()
             _pump(source, sender, keep, until, batches)
             sender.close(_LAST_WORDS_S)
-            return _outcome(source, sender, args)
+            return _outcome(source, sender, way, args)
     finally:
         source.close()
 
@@ -126,7 +126,7 @@ def _pump(
         batches = source.poll(_TICK_S)
 
 
-def _outcome(source: Source, sender: Sender, args: argparse.Namespace) -> int:
+def _outcome(source: Source, sender: Sender, way: Way, args: argparse.Namespace) -> int:
     health = source.health()
     confirmed = f"{sender.confirmed:,} confirmed" if sender.answered else "the viewer confirms nothing"
     breaks = f", {sender.breaks} broken connections" if sender.breaks else ""
@@ -135,7 +135,7 @@ def _outcome(source: Source, sender: Sender, args: argparse.Namespace) -> int:
     if health.dropped_rows or health.rejected_batches:
         say(f"dropped {health.dropped_rows:,}, rejected {health.rejected_batches:,} batches")
     if sender.sent < sender.taken or (sender.answered and sender.confirmed < sender.sent):
-        say(f"fusetui: {sender.error or args.to + ': the viewer did not confirm the last rows'}")
+        say(f"fusetui: {way.wrong(sender) or args.to + ': the viewer did not confirm the last rows'}")
         return EXIT_LOST
     if health.state in ("failed", "lost"):
         say(f"fusetui: {why_lost(args.source, health.last_error)}")

@@ -28,6 +28,10 @@ class Way:
             return ""
         return f"{self.address}: {self._door.trouble}"
 
+    def wrong(self, sender: Sender) -> str:
+        """What keeps rows from getting out; behind Flight the sender's own words are of a socket nobody knows."""
+        return self.trouble if self._door is not None else sender.error
+
     def sender(self, header: Header, stop: Callable[[], bool]) -> Sender:
         """A run of rows. Raises TelemetryError when the target cannot be meant."""
         try:

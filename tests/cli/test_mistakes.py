@@ -125,3 +125,14 @@ def test_a_narrow_encoding_gets_question_marks_and_no_traceback(words: list[str]
     assert done.stdout.isascii()
     if words == ["snapshot", "sample:torch-serving"]:
         assert b"imbalance    ? 0.02" in done.stdout
+
+
+def test_calibrate_writes_over_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("op,dtype,latency_us,batch,m,n,k\n")
+    assert main(["calibrate", str(rows), "--hardware", "H100", "-o", str(rows), "--force"]) == 2
+    assert capsys.readouterr().err == f"fusetui: {rows} is the capture itself, which is never written to\n"
+    (tmp_path / "h.json").write_text("kept")
+    assert main(["calibrate", str(rows), "--hardware", "H100", "-o", str(tmp_path / "h.json")]) == 2
+    assert capsys.readouterr().err == f"fusetui: {tmp_path / 'h.json'} exists; use --force to overwrite it\n"
+    assert (tmp_path / "h.json").read_text() == "kept"
