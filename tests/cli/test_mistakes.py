@@ -136,3 +136,11 @@ def test_calibrate_writes_over_nothing(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["calibrate", str(rows), "--hardware", "H100", "-o", str(tmp_path / "h.json")]) == 2
     assert capsys.readouterr().err == f"fusetui: {tmp_path / 'h.json'} exists; use --force to overwrite it\n"
     assert (tmp_path / "h.json").read_text() == "kept"
+
+
+def test_a_quick_report_calls_no_share_a_cause(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "sample:torch-serving", "--quick"]) == 0
+    quick = capsys.readouterr().out
+    assert "what p99 is made of: █ time share\n" in quick
+    assert "| share, with what waits behind it |" in quick
+    assert "cause share" not in quick

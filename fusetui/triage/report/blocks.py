@@ -54,7 +54,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Shares 0..1 side by side: (label, first, second or None)."""
+    """Shares 0..1 side by side: (label, first, second or None); names[1] is "" where no row has a second."""
 
     title: str
     names: tuple[str, str]

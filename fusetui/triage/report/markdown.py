@@ -103,7 +103,7 @@ def _table(table: Table, rows: int, chars: int) -> Iterator[str]:
 def _bars(bars: Bars, rows: int) -> Iterator[str]:
     width = max((len(label) for label, _, _ in bars.rows), default=0)
     yield "```text"
-    yield f"{bars.title}: █ {bars.names[0]}, ▒ {bars.names[1]}"
+    yield f"{bars.title}: █ {bars.names[0]}" + (f", ▒ {bars.names[1]}" if bars.names[1] else "")
     for label, first, second in bars.rows[:rows]:
         yield f"{label.ljust(width)} {'█' * _cells(first)} {first * 100:.0f} %"
         if second is not None:

@@ -152,7 +152,7 @@ def _moved(told: Told) -> Section | None:
     )  # fmt: skip
     bars = Bars(
         f"what {name} is made of",
-        ("time share", "cause share"),
+        ("time share", "" if causes["why"] else "cause share"),
         tuple((row["name"], row["time_share"], _of(row["share_ns"], all_ns)) for row in rows),
     )
     text = (

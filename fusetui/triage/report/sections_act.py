@@ -27,7 +27,10 @@ def findings_sections(told: Told) -> Iterator[Section]:
         for place, one in enumerate(found[:_LINES], 1)
     )  # fmt: skip
     left = len(found) - len(rows)
-    head = ("", "severity", "rule", "what", "beyond the median", "cause share", "how sure", "owner")
+    # Without a model a share is counted from what is slow: no cause until it was tried without.
+    asked = not told["attribution"].get("causes", {}).get("why", "no latency")
+    share = "cause share" if asked else "share, with what waits behind it"
+    head = ("", "severity", "rule", "what", "beyond the median", share, "how sure", "owner")
     more = (Text(f"and {left} more, see the JSON form"),) if left else ()
     yield Section("Findings", (Table(head, rows, (0, 4, 5)), *more, *_of_report(told)))
     for place, one in enumerate([one for one in found if one["severity"] != "info"][:_IN_FULL], 1):

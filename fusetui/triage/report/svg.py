@@ -59,7 +59,8 @@ def line_svg(line: Line) -> str:
 def bars_svg(bars: Bars) -> str:
     """Two bars a row; a share above 1 is cut at the edge and its number still told."""
     room = _WIDTH - _BAR_LEFT - _BAR_RIGHT
-    parts = [_text(_BAR_LEFT, 14, f"upper bar: {bars.names[0]}, lower: {bars.names[1]}", "start")]
+    legend = f"upper bar: {bars.names[0]}, lower: {bars.names[1]}" if bars.names[1] else bars.names[0]
+    parts = [_text(_BAR_LEFT, 14, legend, "start")]
     for place, (label, first, second) in enumerate(bars.rows):
         top = 24 + place * _ROW
         parts.append(_text(_BAR_LEFT - 8, top + 18, label, "end"))
