@@ -189,3 +189,14 @@ def test_a_thread_that_moves_between_cores_is_no_imbalance() -> None:
     beside = Served(np.repeat(came, 2), np.repeat(came, 2), np.repeat(came, 2) + np.tile([8 * MS, 2 * MS], len(came)),
                     np.tile([0, 1], len(came)))  # fmt: skip
     assert _found(work(beside), "imbalance/uneven") is not None
+
+
+def test_a_pause_inside_a_step_is_not_only_launch_overhead() -> None:
+    """Thirty steps of 100 ms, in each one kernel of 10 ms whose launch call begins with the step and takes 80 ms."""
+    came = np.arange(30) * 100 * MS
+    runs = Served(came + 80 * MS, came + 81 * MS, came + 91 * MS, np.zeros(30, np.int64))
+    steps = Served(came, came, came + 99 * MS, np.zeros(30, np.int64))
+    rows = [work(runs, launch_ns=np.full(30, 80 * MS))[0], work(steps)[1]]
+    found = _found(rows, "host/idle")
+    assert found is not None
+    assert "in which requests were in progress" in found.sentence

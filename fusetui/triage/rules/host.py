@@ -76,9 +76,11 @@ def _idle(m: Measures) -> Iterator[Seen]:
     if idle is None or idle.span_ns <= 0 or idle.idle_ns < IDLE * idle.span_ns:
         return
     asked = m.snapshot.latency_of == "request"
-    if m.snapshot.executions < LEAST or (asked and any(blame.cause >= NAMED for blame in m.blame.values())):
-        return
     share, paused = idle.idle_ns / idle.span_ns, idle.half_ns >= PAUSE
+    # A pause before a launch counts as launch overhead of the step that it lies in.
+    others = (blame.cause for driver, blame in m.blame.items() if not (paused and driver == "launch"))
+    if m.snapshot.executions < LEAST or (asked and any(cause >= NAMED for cause in others)):
+        return
     known = m.snapshot.columns_seen.get("launch_ns", 0) > 0
     yield Seen(
         f"the device stood idle for {pct(share)} of {ns(idle.span_ns)}"
