@@ -104,7 +104,7 @@ def test_nothing_is_lost_over_two_sigterms_while_rows_keep_coming(service: Calla
     for turn in range(3):
         recorder = made.start()
         before = producer.sent
-        while producer.sent < before + 5_000:
+        while producer.sent < before + 25_000:
             producer.send(500)
             time.sleep(0.05)
         if turn == 2:
