@@ -160,7 +160,9 @@ def load_constants(path: Path, dtype: str | None = None) -> Constants:
     """Read what `save_constants` wrote: the set for `dtype`, or the only one. AcceleratorError names file and key."""
     try:
         tables = json.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except OSError as error:
+        raise AcceleratorError(str(path), f"cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise AcceleratorError(str(path), f"cannot be read as JSON: {error}") from None
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise AcceleratorError(str(path), "must be a JSON list, as fusetui calibrate -o writes it")

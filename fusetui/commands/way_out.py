@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Callable, Iterator
 
+from fusetui.sources.arrow_listen import is_loopback, parse_address
 from fusetui.sources.flight_address import SCHEMES, parse_flight
 from fusetui.sources.flight_door import Door, Folder, Mode, open_door
 from fusetui.telemetry.errors import TelemetryError
@@ -45,6 +47,8 @@ def way_out(spec: str, token: str | None, allow_remote: bool) -> Iterator[Way]:
     """`tcp:host:port`, `unix:path`, `grpc://host:port/name` or `offer:host:port/name`. Raises TelemetryError."""
     scheme = spec.partition(":")[0]
     if scheme in ("tcp", "unix"):
+        if scheme == "tcp" and not allow_remote:
+            _stays_here(spec)
         yield Way(spec, spec, token)
         return
     if scheme not in ("offer", *SCHEMES):
@@ -62,3 +66,14 @@ def way_out(spec: str, token: str | None, allow_remote: bool) -> Iterator[Way]:
             door.close()
     finally:
         folder.remove()
+
+
+def _stays_here(spec: str) -> None:
+    """Telemetry leaves this machine only where that was asked for: it travels in the clear."""
+    host = parse_address(spec).host
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise TelemetryError(spec, f"unknown host ({error.strerror or error})") from None
+    if not all(is_loopback(str(target[0])) for *_, target in found):
+        raise TelemetryError(spec, "another machine", "send through a tunnel, or say --allow-remote")

@@ -120,7 +120,7 @@ def run_command(argv: tuple[str, ...], text: str, timeout_s: float) -> str:
         return f"{argv[0]}: {error.strerror if isinstance(error, OSError) else error}"
     with process:
         try:
-            process.communicate(text.encode(), timeout=timeout_s)
+            process.communicate(f"{text}\n".encode(), timeout=timeout_s)
         except subprocess.TimeoutExpired:
             # What it began may still hold on: all of its session ends.
             os.killpg(process.pid, signal.SIGKILL)
