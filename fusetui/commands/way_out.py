@@ -48,7 +48,7 @@ def way_out(spec: str, token: str | None, allow_remote: bool) -> Iterator[Way]:
     scheme = spec.partition(":")[0]
     if scheme in ("tcp", "unix"):
         if scheme == "tcp" and not allow_remote:
-            _stays_here(spec)
+            _stays_here(spec, parse_address(spec).host)
         yield Way(spec, spec, token)
         return
     if scheme not in ("offer", *SCHEMES):
@@ -56,6 +56,8 @@ def way_out(spec: str, token: str | None, allow_remote: bool) -> Iterator[Way]:
             spec, "not an address", "give tcp:HOST:PORT, unix:PATH, grpc://HOST:PORT or offer:HOST:PORT"
         )
     address = parse_flight(spec)
+    if scheme != "offer" and not allow_remote:
+        _stays_here(spec, address.host)
     folder = Folder()
     try:
         mode: Mode = "offer" if scheme == "offer" else "push"
@@ -68,9 +70,8 @@ def way_out(spec: str, token: str | None, allow_remote: bool) -> Iterator[Way]:
         folder.remove()
 
 
-def _stays_here(spec: str) -> None:
+def _stays_here(spec: str, host: str) -> None:
     """Telemetry leaves this machine only where that was asked for: it travels in the clear."""
-    host = parse_address(spec).host
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:

@@ -123,7 +123,7 @@ def test_a_command_gets_json_and_no_shell(tmp_path: Path) -> None:
     out = tmp_path / "out"
     code = "import sys; open(sys.argv[1], 'w').write(sys.argv[2] + sys.stdin.read())"
     assert run_command((sys.executable, "-c", code, str(out), "$HOME;`id`"), '{"a": 1}', 10.0) == ""
-    assert out.read_text() == '$HOME;`id`{"a": 1}'
+    assert out.read_text() == '$HOME;`id`{"a": 1}\n'
 
 
 def test_a_command_that_fails_says_so(tmp_path: Path) -> None:
