@@ -57,8 +57,12 @@ def test_mooncake_says_that_its_clock_is_coarse() -> None:
 def test_littles_law_holds_between_latencies_and_the_schedulers_gauges(load: int) -> None:
     """Mean number in the system (gauges) = arrivals x mean time in it (client), within 2 %."""
     frame, _ = opened(_RUN.format("detail", load, "json"), _RUN.format("vllm", load, "csv"))
-    requests = frame.filter(pl.col("kind") == "request")
+    told = frame.filter(pl.col("kind") == "request")
+    requests = told.filter(pl.col("end_ns").is_not_null())
     assert len(requests) == 500
+    # Each is told when it came, too: what waits is known before it ends.
+    came = told.filter(pl.col("end_ns").is_null())
+    assert came["enqueue_ns"].sort().to_list() == requests["enqueue_ns"].sort().to_list()
     names = ("running requests", "pending requests", "swapped requests")
     gauges = frame.filter(pl.col("name").is_in(names)).group_by("start_ns").agg(pl.col("value").sum()).sort("start_ns")
     at, number = gauges["start_ns"].to_numpy(), gauges["value"].to_numpy()
