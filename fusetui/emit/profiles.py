@@ -173,7 +173,8 @@ class ProfileStream:
     def _has_room(self) -> bool:
         """Whether a profile is worth being written; counts it where it is not."""
         producer = self._producer
-        away = producer is not None and not producer.connected
+        # One that has only just been made has not found out yet.
+        away = producer is not None and not producer.connected and bool(producer.error)
         if not away and not self._closing and len(self._waiting) < self._most_waiting:
             return True
         self._left_out(self._problem)

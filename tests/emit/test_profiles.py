@@ -16,6 +16,7 @@ import pytest
 
 from fusetui.emit import ProfileStream
 from fusetui.telemetry.header import Header
+from fusetui.telemetry.link import Link
 from fusetui.telemetry.reader import StreamReader
 
 BASE_NS = 1_780_000_000_000_000_000
@@ -156,6 +157,27 @@ def test_steps_and_runs_of_one_stream_are_told_apart(viewer: Reader, tmp_path: P
     viewer.join(10)
     named = {row["request"]: row["name"] for row in viewer.rows if row["kind"] == "request"}
     assert list(named) == [0, 10**9, 1]
+
+
+def test_a_viewer_that_is_being_connected_to_is_not_away(
+    viewer: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Link.open
+    ready = threading.Event()
+
+    def slowly(link: Link) -> None:
+        ready.wait(10)
+        opened(link)
+
+    monkeypatch.setattr(Link, "open", slowly)
+    with stream_to(tmp_path) as stream:
+        stream.torch_trace(FakeProfiler(window(0)))
+        assert eventually(lambda: stream.profiles == 1)
+        stream.torch_trace(FakeProfiler(window(1)))
+        ready.set()
+    viewer.join(10)
+    assert stream.dropped_profiles == 0
+    assert [row["request"] for row in viewer.rows if row["kind"] == "request"] == [0, 1]
 
 
 def test_nobody_watches_and_the_profile_is_not_even_written(tmp_path: Path) -> None:
