@@ -23,7 +23,6 @@ Only `name` and `rule` are needed. A rule says what should hold.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +36,8 @@ from fusetui.telemetry.times import parse_duration_ns
 from fusetui.triage.alert import Alert, Hooks
 from fusetui.triage.alert_webhook import refusal
 from fusetui.triage.owners import CLASSES, SUBJECTS
+from fusetui.triage.tomlfile import read_toml
 
-MAX_BYTES: Final = 1 << 20
 MAX_ALERTS: Final = 100
 MAX_CHARS: Final = 200
 MAX_TIME_NS: Final = 86_400_000_000_000
@@ -67,23 +66,12 @@ def default_path() -> Path:
 def load_alerts(path: str | Path | None = None) -> AlertFile:
     """The alerts of a file; None: of the config folder, none where it has no such file. Raises TelemetryError."""
     where = default_path() if path is None else Path(path)
-    try:
-        with where.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        if path is None:
-            return AlertFile()
-        raise TelemetryError(str(where), "there is no such file", "name an alerts.toml") from None
-    except OSError as error:
-        raise TelemetryError(str(where), f"cannot be read ({error.strerror})") from None
-    if len(raw) > MAX_BYTES:
-        raise TelemetryError(str(where), "over the limit of 1 MiB")
-    try:
-        return alerts_of(tomllib.loads(raw.decode("utf-8")), str(where))
-    except UnicodeDecodeError:
-        raise TelemetryError(str(where), "not UTF-8 text") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise TelemetryError(str(where), f"not TOML: {error}") from None
+    document = read_toml(where)
+    if document is not None:
+        return alerts_of(document, str(where))
+    if path is None:
+        return AlertFile()
+    raise TelemetryError(str(where), "there is no such file", "name an alerts.toml")
 
 
 def alerts_of(document: dict[str, Any], where: str) -> AlertFile:

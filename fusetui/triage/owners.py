@@ -16,7 +16,6 @@ root of the repository), else that of the config folder.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -26,11 +25,11 @@ from typing import Any, Final, get_args
 from fusetui.telemetry.errors import TelemetryError
 from fusetui.telemetry.text import safe_text
 from fusetui.triage.finding import BOTTLENECKS, Finding, Topic
+from fusetui.triage.tomlfile import read_toml
 
 SUBJECTS: Final = ("stream", "core", "shape", "counter", "group")
 KEYS: Final = ("name", "class", *SUBJECTS, "plan")
 CLASSES: Final = (*BOTTLENECKS, *get_args(Topic))
-MAX_BYTES: Final = 1 << 20
 MAX_CHARS: Final = 200
 
 
@@ -99,23 +98,12 @@ def project_paths(folder: Path) -> list[Path]:
 def load_owners(path: str | Path | None = None) -> Owners:
     """The owners in a file; None: of the project or the config folder, else nobody. Raises TelemetryError."""
     where = default_path() if path is None else Path(path)
-    try:
-        with where.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        if path is None:
-            return Owners()
-        raise TelemetryError(str(where), "there is no such file", "name an owners.toml") from None
-    except OSError as error:
-        raise TelemetryError(str(where), f"cannot be read ({error.strerror})") from None
-    if len(raw) > MAX_BYTES:
-        raise TelemetryError(str(where), "over the limit of 1 MiB")
-    try:
-        return owners_of(tomllib.loads(raw.decode("utf-8")), str(where))
-    except UnicodeDecodeError:
-        raise TelemetryError(str(where), "not UTF-8 text") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise TelemetryError(str(where), f"not TOML: {error}") from None
+    document = read_toml(where)
+    if document is not None:
+        return owners_of(document, str(where))
+    if path is None:
+        return Owners()
+    raise TelemetryError(str(where), "there is no such file", "name an owners.toml")
 
 
 def owners_of(document: dict[str, Any], where: str) -> Owners:
